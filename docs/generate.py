@@ -18,19 +18,19 @@ from typing import Any
 import of_doctor
 from layout import code, table
 
-import kneepoint
-from kneepoint import _core
-from kneepoint.claims import checks
-from kneepoint.claims.catalogue import ARTICLES, CLAIMS
-from kneepoint.claims.claim import ENGINES, Claim
-from kneepoint.cli import conform
-from kneepoint.conformance import beside, reference
-from kneepoint.evidence.metrics import METRICS, SIZES, TOTALS
-from kneepoint.fleet import connections as fleet
-from kneepoint.imports import IMPORTERS, Kind, Option
-from kneepoint.live.prometheus import catalogue
-from kneepoint.runs import columns as known
-from kneepoint.runs import output, tables
+import tcpknee
+from tcpknee import _core
+from tcpknee.claims import checks
+from tcpknee.claims.catalogue import ARTICLES, CLAIMS
+from tcpknee.claims.claim import ENGINES, Claim
+from tcpknee.cli import conform
+from tcpknee.conformance import beside, reference
+from tcpknee.evidence.metrics import METRICS, SIZES, TOTALS
+from tcpknee.fleet import connections as fleet
+from tcpknee.imports import IMPORTERS, Kind, Option
+from tcpknee.live.prometheus import catalogue
+from tcpknee.runs import columns as known
+from tcpknee.runs import output, tables
 
 DOCS = Path(__file__).resolve().parent
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -224,7 +224,7 @@ def _importer(kind: Kind) -> str:
         parts.append("Its report counts besides:\n\n" + table(["count", "of what"], ours).rstrip())
     short = ", ".join(code(one.short) for one in kind.tables)
     gives = f"a tuple of `pyarrow.Table`s: {short}" if len(kind.tables) > 1 else "a `pyarrow.Table`"
-    parts.append(f"From Python: `kneepoint.{kind.function}(files)` returns {gives}.")
+    parts.append(f"From Python: `tcpknee.{kind.function}(files)` returns {gives}.")
     own = {one.name: list(one.columns) for one in kind.tables if not one.recorded}
     parts += [written(own).strip()] if own else []
     return "\n\n".join(parts) + "\n"
@@ -266,7 +266,7 @@ def _function(kind: Kind) -> str:
     gives = _class(kind) if len(kind.tables) > 1 else "pyarrow.Table"
     taken = [f"    {one.name}: {_typed(one)}," for one in kind.options]
     about = [*kind.about.split("\n\n"), *(f"`{one.name}`: {one.help}" for one in kind.options)]
-    common = "`files`, `strict`, `anonymize` and what is raised are those of `kneepoint.imports.read`."
+    common = "`files`, `strict`, `anonymize` and what is raised are those of `tcpknee.imports.read`."
     told = "\n\n".join(textwrap.fill(text, 112, break_on_hyphens=False) for text in [*about, common])
     passed = ["strict=strict", "anonymize=anonymize", *(f"{one.name}={one.name}" for one in kind.options)]
     lines = [
@@ -314,7 +314,7 @@ def kinds(items: list[dict[str, object]]) -> str:
 
 def demo() -> str:
     """What `make demo` prints of its run, which is the same on every machine."""
-    run = kneepoint.run(DOCS.parent / "gallery" / "demo.toml")
+    run = tcpknee.run(DOCS.parent / "gallery" / "demo.toml")
     return f"```text\n{chr(10).join(output.lines(run))}\n```\n"
 
 
@@ -364,7 +364,7 @@ def _claim_section(claim: Claim, results: list[dict[str, Any]]) -> str:
         file = f"gallery/kernel/{claim.id}.toml"
         lines.append(f"- on a kernel: [{file}](../{file})")
     if claim.check is not None:
-        file = f"python/kneepoint/claims/checks/{checks.file_of(claim.check).name}"
+        file = f"python/tcpknee/claims/checks/{checks.file_of(claim.check).name}"
         lines.append(f"- check: [{file}](../{file})")
     lines.append(f"- runs on: {' and '.join(ENGINES[name] for name in claim.engines)}")
     lines.append(f"- must hold: {claim.shape}")
@@ -456,7 +456,7 @@ def main() -> int:
     stale = []
     pages: dict[Path, Callable[[str], str]]
     pages = dict.fromkeys([DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))], generated)
-    package = DOCS.parent / "python" / "kneepoint"
+    package = DOCS.parent / "python" / "tcpknee"
     pages |= {package / "imports" / "functions.py": lambda _: functions(), package / "__init__.py": names}
     for path, make in pages.items():
         page = path.read_text(encoding="utf-8") if path.exists() else ""

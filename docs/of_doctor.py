@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from layout import code, table
 
-from kneepoint.doctor.measure import PLANS, UNMEASURED
-from kneepoint.doctor.rules import GROUPS, RULES
-from kneepoint.doctor.snapshot.tables import TABLES
+from tcpknee.doctor.measure import PLANS, UNMEASURED
+from tcpknee.doctor.rules import GROUPS, RULES
+from tcpknee.doctor.snapshot.tables import TABLES
 
 
 def rules() -> str:

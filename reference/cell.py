@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from kneepoint.evidence import expressions
+from tcpknee.evidence import expressions
 
 SAMPLE_NS = 10_000_000
 """As a scenario's sample_interval."""

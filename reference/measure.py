@@ -25,9 +25,9 @@ from typing import Any
 import build
 import cell as cells
 import matrices
-from kneepoint import _core
-from kneepoint.conformance import reference
-from kneepoint.conformance.reference import Reference, Row
+from tcpknee import _core
+from tcpknee.conformance import reference
+from tcpknee.conformance.reference import Reference, Row
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = (HERE / "cell.py", HERE / "guest" / "flow.c", HERE / "guest" / "init.sh", HERE / "kernel.config")

@@ -12,8 +12,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from kneepoint.conformance import beside, reference
-from kneepoint.runs import engines, progress
+from tcpknee.conformance import beside, reference
+from tcpknee.runs import engines, progress
 
 
 def main() -> int:

@@ -23,7 +23,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Adds the skips of this run to the file that the environment names, for tools/skips.py."""
     # A process that runs a part of the tests tells its skips to the one that began it.
     is_part = hasattr(terminalreporter.config, "workerinput")
-    if not is_part and (file := os.environ.get("KNEEPOINT_SKIPS")):
+    if not is_part and (file := os.environ.get("TCPKNEE_SKIPS")):
         Path(file).parent.mkdir(parents=True, exist_ok=True)
         with Path(file).open("a", encoding="utf-8") as lines:
             for report in terminalreporter.stats.get("skipped", []):

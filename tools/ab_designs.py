@@ -2,7 +2,7 @@
 
 CUBIC is the control and BBR the treatment on one bottleneck, to which transfers come at random times. The truth is what
 all transfers with BBR have against all with CUBIC, on the same link. Each design is simulated with many seeds, its
-estimate is made by `kneepoint.fleet.statistics`, and what is printed is how often its 95 % interval covers the truth.
+estimate is made by `tcpknee.fleet.statistics`, and what is printed is how often its 95 % interval covers the truth.
 
 A switchback's periods follow each other on one link, so that transfers of a period meet what is left of the one before.
 """
@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kneepoint import _core
-from kneepoint.fleet import statistics
-from kneepoint.fleet.statistics import Interval
-from kneepoint.runs import api, compose, engines, pool
+from tcpknee import _core
+from tcpknee.fleet import statistics
+from tcpknee.fleet.statistics import Interval
+from tcpknee.runs import api, compose, engines, pool
 
 Floats = npt.NDArray[np.float64]
 

@@ -22,8 +22,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from kneepoint import say
-from kneepoint.fleet.assign import cgroup, running
+from tcpknee import say
+from tcpknee.fleet.assign import cgroup, running
 
 STATS = Path("/proc/sys/kernel/bpf_stats_enabled")
 PER_SEC = 10_000
@@ -79,7 +79,7 @@ def connect(seconds: float, folder: Path) -> int:
 def measure(seconds: float, folder: Path, arms: tuple[str, ...]) -> None:
     with tempfile.TemporaryDirectory() as out:
         words = ("assign", *arms, "--cgroup", str(folder), "--out", out, "--quiet")
-        with subprocess.Popen([sys.executable, "-m", "kneepoint", *words], stdout=subprocess.DEVNULL) as process:
+        with subprocess.Popen([sys.executable, "-m", "tcpknee", *words], stdout=subprocess.DEVNULL) as process:
             while not Path(out, running.ABOUT).exists():
                 time.sleep(0.05)
             time.sleep(1)

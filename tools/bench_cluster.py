@@ -51,7 +51,7 @@ def run(folder: Path, scenario: str, out: str, *words: str) -> tuple[float, floa
     """Seconds of the whole command, of its repetitions, and of all processors."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     subprocess.run(
-        [sys.executable, "-m", "kneepoint", "run", scenario, "--out", out, "-q", *words],
+        [sys.executable, "-m", "tcpknee", "run", scenario, "--out", out, "-q", *words],
         cwd=folder,
         check=True,
         stdout=subprocess.DEVNULL,

@@ -18,8 +18,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import kneepoint
-from kneepoint import _core
+import tcpknee
+from tcpknee import _core
 
 CELLS = Path(__file__).resolve().parents[1] / "crates/sim/benches/cells"
 KNEE = Path(sys.executable).with_name("knee")
@@ -64,7 +64,7 @@ def two_processors(name: str) -> None:
     text = (CELLS / f"{name}.toml").read_text(encoding="utf-8")
 
     def run(workers: int) -> None:
-        kneepoint.run(f"repeat = {4 * workers}\n{text}", workers=workers)
+        tcpknee.run(f"repeat = {4 * workers}\n{text}", workers=workers)
 
     run(2)
     worth = [2 * seconds(lambda: run(1)) / seconds(lambda: run(2)) for _ in range(REPEATS)]

@@ -20,7 +20,7 @@ HOSTS = 8
 SAMPLES_EACH = 20
 CODE = """
 import json, resource, sys, time
-from kneepoint import fleet
+from tcpknee import fleet
 begin, used = time.perf_counter(), time.process_time()
 found = fleet.compare(*sys.argv[1:], min_bytes="1MB")
 took, used = time.perf_counter() - begin, time.process_time() - used

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import duckdb
 
-from kneepoint.pages.fleet_report import FleetReport
+from tcpknee.pages.fleet_report import FleetReport
 
 CONNECTIONS = 1_000_000
 NOON = 1_787_313_600_000_000_000

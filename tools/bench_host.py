@@ -14,8 +14,8 @@ import os
 
 import numpy as np
 
-from kneepoint.evidence import stats
-from kneepoint.runs import api, measuring
+from tcpknee.evidence import stats
+from tcpknee.runs import api, measuring
 
 NONE, ALL = "none", "all"
 

@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kneepoint import _core
+from tcpknee import _core
 
 SS: dict[str, Any] = {}
 

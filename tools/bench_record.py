@@ -23,13 +23,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kneepoint import _core
+from tcpknee import _core
 
 PER_PROCESS = 9_000
 """Connections of one process, which has both ends of each: below 20,000 descriptors."""
 PROCESSES = 2
 """That make short connections."""
-INSIDE = "KNEEPOINT_BENCH_INSIDE"
+INSIDE = "TCPKNEE_BENCH_INSIDE"
 
 
 def main() -> None:
@@ -127,7 +127,7 @@ def tell_dumps(pairs: int) -> None:
 def record(seconds: float, *more: str) -> dict[str, object]:
     """A recording at 1 Hz by the command, as it says of itself."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "kneepoint", "record", "--out", folder, "--for", f"{seconds}s", "--json"]
+        command = [sys.executable, "-m", "tcpknee", "record", "--out", folder, "--for", f"{seconds}s", "--json"]
         done = subprocess.run([*command, *more], stdout=subprocess.PIPE, check=True)
     report: dict[str, object] = json.loads(done.stdout)
     return report
@@ -151,7 +151,7 @@ def tell_recording(sockets: int, report: dict[str, object]) -> None:
 
 def tell_exporting(sockets: int, seconds: float) -> None:
     """What a sample of `knee export --prometheus` costs, and being scraped twice for each."""
-    command = [sys.executable, "-m", "kneepoint", "export", "--prometheus", ":0", "--every", "1s"]
+    command = [sys.executable, "-m", "tcpknee", "export", "--prometheus", ":0", "--every", "1s"]
     exporter = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert exporter.stdout is not None
     url = exporter.stdout.readline().split()[1]
@@ -168,9 +168,9 @@ def tell_exporting(sockets: int, seconds: float) -> None:
         last = told()
     exporter.terminate()
     exporter.wait()
-    samples = last["kneepoint_samples_total"] - first["kneepoint_samples_total"]
+    samples = last["tcpknee_samples_total"] - first["tcpknee_samples_total"]
     spent = last["process_cpu_seconds_total"] - first["process_cpu_seconds_total"]
-    sampling = sum(last[name] - first[name] for name in last if name.startswith("kneepoint_sample_cpu_seconds_total"))
+    sampling = sum(last[name] - first[name] for name in last if name.startswith("tcpknee_sample_cpu_seconds_total"))
     print(
         f"exporting {sockets:,} sockets: {1e3 * spent / samples:.0f} ms of CPU per sample with two scrapes, of that "
         f"{1e3 * sampling / samples:.0f} ms sampling; at one each 15 s {100 * spent / samples / 15:.2f} % of a "
@@ -185,7 +185,7 @@ def tell_short(per_second: int, seconds: int) -> None:
     with tempfile.TemporaryDirectory() as tools, tempfile.TemporaryDirectory() as folder:
         maker = f"{tools}/short_connections"
         subprocess.run([os.environ.get("CC", "cc"), "-O2", "-o", maker, source], check=True)
-        command = [sys.executable, "-m", "kneepoint", "record", "--out", folder, "--json"]
+        command = [sys.executable, "-m", "tcpknee", "record", "--out", folder, "--json"]
         recorder = subprocess.Popen(command, stdout=subprocess.PIPE)
         while not list(Path(folder).glob("cpu-*")):
             time.sleep(0.05)

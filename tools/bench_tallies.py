@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from kneepoint.fleet import statistics
-from kneepoint.fleet.statistics import Clusters, Tally, tally
+from tcpknee.fleet import statistics
+from tcpknee.fleet.statistics import Clusters, Tally, tally
 
 METRICS = 15
 PERCENTILES = (0.25, 0.50, 0.75, 0.95, 0.99)

@@ -1,4 +1,4 @@
-"""How often the intervals of `kneepoint.fleet.statistics` hold the truth, and how often they call what is not there.
+"""How often the intervals of `tcpknee.fleet.statistics` hold the truth, and how often they call what is not there.
 
     .venv/bin/python tools/coverage_fleet.py --fleets 500
 
@@ -19,8 +19,8 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from kneepoint.fleet import statistics
-from kneepoint.fleet.statistics import Interval, Moments, Tally, minus, tally
+from tcpknee.fleet import statistics
+from tcpknee.fleet.statistics import Interval, Moments, Tally, minus, tally
 
 Floats = npt.NDArray[np.float64]
 PERCENTILES = (0.50, 0.75, 0.95)

@@ -12,11 +12,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from kneepoint import fleet
-from kneepoint.fleet import Comparison
-from kneepoint.fleet.cohorts.verdicts import interval_of
+from tcpknee import fleet
+from tcpknee.fleet import Comparison
+from tcpknee.fleet.cohorts.verdicts import interval_of
 
-KNEE = [sys.executable, "-m", "kneepoint"]
+KNEE = [sys.executable, "-m", "tcpknee"]
 METRIC = "delivery_rate_bits_per_sec"
 
 

@@ -1,6 +1,6 @@
 """What other libraries say of `data()`: tests/python/fleet_oracles.json, for tests/python/test_fleet_oracles.py.
 
-They need other versions of numpy and pandas than Kneepoint, so each has an environment of its own and its results are
+They need other versions of numpy and pandas than tcpknee, so each has an environment of its own and its results are
 stored:
 
     python -m venv ../of-gbstats && ../of-gbstats/bin/pip install gbstats==0.8.0

@@ -69,13 +69,13 @@ need_rust() {
     wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -n 1)
     remedy="Install it with rustup (https://rustup.rs) or your distribution, and see that cargo is in PATH."
     if ! command -v cargo >/dev/null 2>&1 || ! command -v rustc >/dev/null 2>&1; then
-        echo "Kneepoint needs Rust $wanted or later, and there is no cargo in PATH. $remedy" >&2
+        echo "tcpknee needs Rust $wanted or later, and there is no cargo in PATH. $remedy" >&2
         exit 1
     fi
     found=$(rustc --version | sed 's/^rustc \([0-9.]*\).*/\1/')
     oldest=$(printf '%s\n%s\n' "$wanted" "$found" | sort -V | head -n 1)
     if [ "$oldest" != "$wanted" ]; then
-        echo "Kneepoint needs Rust $wanted or later; this is $found. $remedy" >&2
+        echo "tcpknee needs Rust $wanted or later; this is $found. $remedy" >&2
         exit 1
     fi
 }
@@ -84,7 +84,7 @@ need_python() {
     if ! command -v "$python" >/dev/null 2>&1; then
         miss "$python" "python3 python3-venv"
     elif ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))'; then
-        echo "Kneepoint needs Python 3.10 or later; $python is $("$python" -V 2>&1). Name another: make PYTHON=python3.12 …" >&2
+        echo "tcpknee needs Python 3.10 or later; $python is $("$python" -V 2>&1). Name another: make PYTHON=python3.12 …" >&2
         exit 1
     elif ! "$python" -c 'import ensurepip, venv' >/dev/null 2>&1; then
         miss "Python's venv" "python3-venv"

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from kneepoint.conformance import reference
-from kneepoint.conformance.reference import Cell, Reference
-from kneepoint.runs import api
+from tcpknee.conformance import reference
+from tcpknee.conformance.reference import Cell, Reference
+from tcpknee.runs import api
 
 
 def share(goodputs: Sequence[float | None]) -> float:

@@ -15,8 +15,8 @@ import sys
 import numpy as np
 from scipy import stats
 
-import kneepoint
-from kneepoint import say
+import tcpknee
+from tcpknee import say
 
 PAIRS = 10
 SCENARIO = """
@@ -36,7 +36,7 @@ METRICS = ("goodput_bits_per_sec", "srtt_us_p50", "retransmit_pct")
 
 
 def measure(algorithm: str, seed: int, *, ours: bool) -> dict[str, float]:
-    run = kneepoint.run(SCENARIO.format(algorithm=algorithm, seed=seed), engine="kernel", bpf=ours)
+    run = tcpknee.run(SCENARIO.format(algorithm=algorithm, seed=seed), engine="kernel", bpf=ours)
     for doubt in run.doubts:
         print(f"  * {algorithm}, {'ours' if ours else 'own'}, seed {seed}: {doubt.text}", file=sys.stderr)
     return {metric: float(run.flows[metric].to_pylist()[0]) for metric in METRICS}

@@ -14,7 +14,7 @@ import statistics
 import sys
 from collections import defaultdict
 
-import kneepoint
+import tcpknee
 
 CELLS = (
     ("20Mbit/s", "0.5bdp", "cubic"),
@@ -30,7 +30,7 @@ HOST = {"gro": False, "rx_coalesce": "0s"}
 
 def shares(rate: str, buffer: str, algorithm: str, noise: str) -> list[float]:
     """The first flow's share at each round-trip time of the second."""
-    run = kneepoint.run(
+    run = tcpknee.run(
         duration="60s",
         warmup="15s",
         path={"rate": rate, "rtt": "80ms", "buffer": buffer},

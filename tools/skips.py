@@ -1,6 +1,6 @@
 """Prints the tests that were skipped and why: skips.py FILE, which the test runs wrote (tests/conftest.py).
 
-With KNEEPOINT_SKIPS_MUST_BE_LISTED in the environment, as in CI, a skip that tests/allowed_skips.toml does not list
+With TCPKNEE_SKIPS_MUST_BE_LISTED in the environment, as in CI, a skip that tests/allowed_skips.toml does not list
 makes the exit status 1.
 """
 
@@ -30,7 +30,7 @@ def main() -> None:
         why = next((entry["why"] for entry in allowed if covers(entry, skip)), None)
         unlisted += why is None
         print(f"  {skip['test']}: {skip['reason']}\n    {why or f'not listed in tests/{ALLOWED.name}'}")
-    if unlisted and "KNEEPOINT_SKIPS_MUST_BE_LISTED" in os.environ:
+    if unlisted and "TCPKNEE_SKIPS_MUST_BE_LISTED" in os.environ:
         sys.exit(f"{unlisted} of them are not listed in tests/{ALLOWED.name}, where each needs a reason.")
 
 

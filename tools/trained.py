@@ -60,7 +60,7 @@ def main() -> None:
     target = BUILD / "instrumented"
     subprocess.run([*words, "--target-dir", target], cwd=ROOT, env={**os.environ, "RUSTFLAGS": flags}, check=True)
     packets = target / "release/examples/packets"
-    with tempfile.TemporaryDirectory(prefix="kneepoint-") as folder:
+    with tempfile.TemporaryDirectory(prefix="tcpknee-") as folder:
         files = sorted(CELLS.glob("*.toml"))
         for number, varied in enumerate(VARIED):
             file = Path(folder) / f"varied-{number}.toml"

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
-INSIDE = "KNEEPOINT_PICTURES_INSIDE"
+INSIDE = "TCPKNEE_PICTURES_INSIDE"
 SIZES = ((80, 24), (200, 50))
 SECONDS = 8.0
 
@@ -73,7 +73,7 @@ def drain(far: socket.socket, pause_s: float) -> None:
 
 async def draw(size: tuple[int, int]) -> None:
     """The table and a connection's page at this size."""
-    from kneepoint.live.watch.app import Watch
+    from tcpknee.live.watch.app import Watch
 
     app = Watch({}, None, 0.5, "acked_bits_per_sec")
     name = f"watch-{size[0]}x{size[1]}"

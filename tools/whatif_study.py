@@ -30,12 +30,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from whatif_mixes import CLASSES, MIXES, Mix, population
 
-from kneepoint.datasets.dataset import Dataset
-from kneepoint.fleet.whatif import predict, recorded, told
-from kneepoint.fleet.whatif.series import METRICS, Series, whole_goodput_bits_per_sec
-from kneepoint.fleet.whatif.spread import OnAll, on_processes
-from kneepoint.runs import api, engines
-from kneepoint.say import aligned
+from tcpknee.datasets.dataset import Dataset
+from tcpknee.fleet.whatif import predict, recorded, told
+from tcpknee.fleet.whatif.series import METRICS, Series, whole_goodput_bits_per_sec
+from tcpknee.fleet.whatif.spread import OnAll, on_processes
+from tcpknee.runs import api, engines
+from tcpknee.say import aligned
 
 AGAIN = 3
 """Simulations of the true paths."""

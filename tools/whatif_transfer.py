@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kneepoint.conformance import beside, reference
-from kneepoint.fleet.whatif.series import LEAST_DELAY_US
-from kneepoint.say import aligned
+from tcpknee.conformance import beside, reference
+from tcpknee.fleet.whatif.series import LEAST_DELAY_US
+from tcpknee.say import aligned
 
 FOLDER = Path(__file__).parents[1] / "reference"
 FILE = "linux-6.12.csv"

@@ -162,7 +162,7 @@ def test_the_algorithms_include_only_headers_of_their_folder() -> None:
 def python_imports() -> Iterator[tuple[Path, ast.AST, str, bool]]:
     """(file, where, module, at the top level?) of each absolute import of the front."""
     for path in files():
-        if path.parts[:2] != ("python", "kneepoint") or path.suffix != ".py":
+        if path.parts[:2] != ("python", "tcpknee") or path.suffix != ".py":
             continue
         tree = ast.parse(read(path))
         top = set(tree.body)
@@ -171,8 +171,8 @@ def python_imports() -> Iterator[tuple[Path, ast.AST, str, bool]]:
                 for alias in node.names:
                     yield path, node, alias.name, node in top
             elif isinstance(node, ast.ImportFrom):
-                # `from . import x`, `from .x import y` and `from kneepoint import x` are ours.
-                module = "kneepoint" if node.level else node.module or ""
+                # `from . import x`, `from .x import y` and `from tcpknee import x` are ours.
+                module = "tcpknee" if node.level else node.module or ""
                 for alias in node.names:
                     yield path, node, f"{module}.{alias.name}", node in top
 
@@ -180,7 +180,7 @@ def python_imports() -> Iterator[tuple[Path, ast.AST, str, bool]]:
 def test_the_front_imports_only_what_it_declares() -> None:
     project = read(Path("pyproject.toml")).split("[project.scripts]")[0]
     declared = {MODULES.get(name, name) for name in re.findall(r'"([a-z][a-z0-9-]*)>=', project)}
-    known = declared | set(sys.stdlib_module_names) | {"kneepoint"}
+    known = declared | set(sys.stdlib_module_names) | {"tcpknee"}
     unknown = [
         f"{path}:{node.lineno}: {module}"  # type: ignore[attr-defined]
         for path, node, module, _ in python_imports()
@@ -209,7 +209,7 @@ def test_figures_read_tables_and_never_the_engine() -> None:
 def test_the_front_starts_without_heavy_imports() -> None:
     """What `knee --help` imports, every verb among it, decides how long it takes (less than 0.3 s is asked)."""
     program = (
-        "import sys, click; from kneepoint.cli.app import app; app.get_help(click.Context(app)); print(*sys.modules)"
+        "import sys, click; from tcpknee.cli.app import app; app.get_help(click.Context(app)); print(*sys.modules)"
     )
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     heavy = {
@@ -228,7 +228,7 @@ def test_the_front_starts_without_heavy_imports() -> None:
         "vl_convert",
     }
     assert not heavy & set(loaded)
-    assert "kneepoint.cli.run" in loaded
+    assert "tcpknee.cli.run" in loaded
 
 
 def test_a_short_run_imports_and_starts_no_more_than_it_needs(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_a_short_run_imports_and_starts_no_more_than_it_needs(tmp_path: Path) ->
         "starting = {'subprocess.Popen', 'os.fork', 'os.forkpty', 'os.posix_spawn', 'os.exec', 'os.system'}\n"
         "started = []\n"
         "sys.addaudithook(lambda event, _: started.append(event) if event in starting else None)\n"
-        "from kneepoint.cli import main\n"
+        "from tcpknee.cli import main\n"
         "try: main()\n"
         "except SystemExit as end: assert end.code == 0\n"
         "print(f'started {started}', *sys.modules, file=sys.stderr)"
@@ -253,7 +253,7 @@ def test_a_short_run_imports_and_starts_no_more_than_it_needs(tmp_path: Path) ->
     assert "cubic" in ended.stdout and (out / "samples.parquet").is_file()
     assert ended.stderr.startswith("started [] ")
     loaded = set(ended.stderr.split())
-    assert "kneepoint.runs.api" in loaded
+    assert "tcpknee.runs.api" in loaded
     heavy = {
         "altair",
         "asyncio",
@@ -262,11 +262,11 @@ def test_a_short_run_imports_and_starts_no_more_than_it_needs(tmp_path: Path) ->
         "fsspec",
         "importlib.metadata",
         "jinja2",
-        "kneepoint.evidence.expressions",
-        "kneepoint.pages",
-        "kneepoint.runs.cluster",
-        "kneepoint.runs.kernel",
-        "kneepoint.runs.store",
+        "tcpknee.evidence.expressions",
+        "tcpknee.pages",
+        "tcpknee.runs.cluster",
+        "tcpknee.runs.kernel",
+        "tcpknee.runs.store",
         "multiprocessing",
         "pandas",
         "polars",

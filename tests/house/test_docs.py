@@ -7,9 +7,9 @@ import re
 import subprocess
 import sys
 
-from kneepoint.claims import judging
-from kneepoint.claims.catalogue import CLAIMS
 from sources import ROOT
+from tcpknee.claims import judging
+from tcpknee.claims.catalogue import CLAIMS
 
 
 def test_the_reference_pages_are_not_stale() -> None:

@@ -1,4 +1,4 @@
-"""The rooms of python/kneepoint import in one direction (docs/architecture.md, "The rooms of the front")."""
+"""The rooms of python/tcpknee import in one direction (docs/architecture.md, "The rooms of the front")."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sources import files, read
 
-FRONT = Path("python/kneepoint")
+FRONT = Path("python/tcpknee")
 
 ALLOWED: dict[str, set[str]] = {
     "evidence": set(),
@@ -59,22 +59,22 @@ def rooms() -> frozenset[str]:
 
 
 def room_of(names: list[str]) -> str:
-    """The room of a dotted name below `kneepoint`; "" for a module beside the rooms."""
+    """The room of a dotted name below `tcpknee`; "" for a module beside the rooms."""
     return names[0] if names and names[0] in rooms() else ""
 
 
 def imported(path: Path) -> set[str]:
-    """Dotted names below `kneepoint` that a module imports, wherever in it."""
+    """Dotted names below `tcpknee` that a module imports, wherever in it."""
     package = list(path.parent.parts)
     found = set()
     for node in ast.walk(ast.parse(read(FRONT / path))):
         if isinstance(node, ast.Import):
-            found |= {name.name.partition(".")[2] for name in node.names if name.name.split(".")[0] == "kneepoint"}
+            found |= {name.name.partition(".")[2] for name in node.names if name.name.split(".")[0] == "tcpknee"}
         elif isinstance(node, ast.ImportFrom):
             base = (node.module or "").split(".") if node.module else []
             if node.level:
                 base = [*package[: len(package) + 1 - node.level], *base]
-            elif base[:1] == ["kneepoint"]:
+            elif base[:1] == ["tcpknee"]:
                 base = base[1:]
             else:
                 continue

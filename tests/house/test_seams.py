@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-import kneepoint
-from kneepoint import _core
-from kneepoint.cli.app import VERBS
-from kneepoint.imports import IMPORTERS
+import tcpknee
 from sources import ROOT, files, read
+from tcpknee import _core
+from tcpknee.cli.app import VERBS
+from tcpknee.imports import IMPORTERS
 
 
 def stems(folder: str, suffix: str) -> set[str]:
@@ -68,20 +68,20 @@ def test_every_importer_is_listed_and_has_a_function() -> None:
     assert declaring == set(re.findall(r"&(\w+)::KIND\b", read(Path(f"{base}/lib.rs"))))
     assert len(declaring) == len(IMPORTERS)
     for kind in IMPORTERS.values():
-        function = getattr(kneepoint, kind.function)
+        function = getattr(tcpknee, kind.function)
         options = {option.name for option in kind.options}
         assert set(inspect.signature(function).parameters) == {"files", "strict", "anonymize", *options}
-        assert kind.function in kneepoint.__all__
+        assert kind.function in tcpknee.__all__
 
 
 def test_every_figure_file_is_listed() -> None:
-    for folder in ("python/kneepoint/pages/figures", "python/kneepoint/pages/figures/fleet"):
+    for folder in ("python/tcpknee/pages/figures", "python/tcpknee/pages/figures/fleet"):
         listed = read(Path(f"{folder}/__init__.py"))
         assert not {stem for stem in stems(folder, ".py") - {"__init__"} if not re.search(rf"\b{stem}\b", listed)}
 
 
 def test_every_verb_has_a_file_of_its_own_that_is_listed() -> None:
-    folder = "python/kneepoint/cli"
+    folder = "python/tcpknee/cli"
     files = [found.partition(":")[0] for found in VERBS.values()]
     assert len(files) == len(set(files))
     commands = {
@@ -144,6 +144,6 @@ def test_every_scenario_of_the_gallery_parses_and_tells_its_bdp_and_buffer(path:
 
 
 def test_the_gallery_is_package_data() -> None:
-    packaged = Path(kneepoint.__file__).parent / "gallery"
+    packaged = Path(tcpknee.__file__).parent / "gallery"
     assert SCENARIOS
     assert {path.name for path in packaged.glob("*.toml")} == {path.name for path in SCENARIOS}

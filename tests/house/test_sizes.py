@@ -11,7 +11,7 @@ FILE_LINES_MAX = 500
 CRATE_LINES_MAX = 7_000
 
 # What may be longer, each with its reason.
-LONG_FILES: dict[str, str] = {"python/kneepoint/_core.pyi": "the types of one native module, which has one stub"}
+LONG_FILES: dict[str, str] = {"python/tcpknee/_core.pyi": "the types of one native module, which has one stub"}
 LARGE_CRATES: dict[str, str] = {}
 
 
@@ -38,7 +38,7 @@ def test_no_crate_is_larger_than_7000_lines() -> None:
 
 def test_programs_of_every_language_are_counted_and_tests_are_not() -> None:
     counted = lines()
-    for path in ("cc/bbr1.c", "cc/cc_math.h", "python/kneepoint/say.py", "crates/units/src/rng.rs", "Makefile"):
+    for path in ("cc/bbr1.c", "cc/cc_math.h", "python/tcpknee/say.py", "crates/units/src/rng.rs", "Makefile"):
         assert counted[Path(path)] > 50, path
     assert not [path for path in counted if {"tests", "testing"} & {*path.parts, path.stem}]
     with_tests = Path("crates/units/src/parse/measure.rs")

@@ -101,10 +101,10 @@ def writes(node: ast.AST) -> bool:
 
 def test_the_command_line_writes_through_say_alone() -> None:
     """Else foreign text could drive a terminal, and a full stdout would be a traceback."""
-    front = Path("python/kneepoint")
+    front = Path("python/tcpknee")
     modules = [path for path in files() if path.is_relative_to(front) and path.suffix == ".py"]
     found: dict[str, list[int]] = {}
     for path in modules:
         if lines := [node.lineno for node in ast.walk(ast.parse(read(path))) if writes(node)]:  # type: ignore[attr-defined]
             found[str(path.relative_to(front))] = lines
-    assert found.keys() == WRITERS.keys(), f"use kneepoint.say: {found}"
+    assert found.keys() == WRITERS.keys(), f"use tcpknee.say: {found}"

@@ -15,9 +15,9 @@ RUST = re.compile(r"\bFile::create\b|\bOpenOptions\b|\bfs::(write|rename|copy|ha
 
 # Who does it all the same, and on what.
 ELSEWHERE = {
-    "python/kneepoint/doctor/changes/change.py": "settings below /proc and /sys",
-    "python/kneepoint/doctor/measure/ends.py": "/proc/sys of a lab's namespace",
-    "python/kneepoint/doctor/persist.py": "folders below /etc that others than root read",
+    "python/tcpknee/doctor/changes/change.py": "settings below /proc and /sys",
+    "python/tcpknee/doctor/measure/ends.py": "/proc/sys of a lab's namespace",
+    "python/tcpknee/doctor/persist.py": "folders below /etc that others than root read",
     "crates/observe/src/segment/staged.rs": "takes an empty folder away again",
     "crates/observe/src/segment/unfinished.rs": "opens to read, with O_NOFOLLOW",
     "crates/lab/src/enter.rs": "/proc/self of a new user namespace",
@@ -35,7 +35,7 @@ ELSEWHERE = {
 
 
 def test_files_are_written_by_one_module() -> None:
-    sources = [path for path in files() if path.parts[:2] == ("python", "kneepoint") and path.suffix == ".py"]
+    sources = [path for path in files() if path.parts[:2] == ("python", "tcpknee") and path.suffix == ".py"]
     rust = [path for path in files() if path.parts[0] == "crates" and path.suffix == ".rs" and path.parts[2] == "src"]
     sources += [path for path in rust if path.parts[1] != "fuzz" and path.stem != "tests"]
     found: dict[str, list[str]] = {}

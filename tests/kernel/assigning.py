@@ -20,12 +20,12 @@ from typing import Any
 
 import probes
 from building import run
-from kneepoint import Dataset
-from kneepoint.fleet.assign import cgroup, running
 from lab import available
 from leftovers import new_namespace, noted
+from tcpknee import Dataset
+from tcpknee.fleet.assign import cgroup, running
 
-KNEE = (sys.executable, "-m", "kneepoint")
+KNEE = (sys.executable, "-m", "tcpknee")
 SERVED = Path(__file__).with_name("served.py")
 ARMS = ("reno=50%", "cubic=50%")
 

@@ -6,11 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import kneepoint
 import probes
-from kneepoint.runs.results import Run
+import tcpknee
+from tcpknee.runs.results import Run
 
-KNEE = (sys.executable, "-m", "kneepoint")
+KNEE = (sys.executable, "-m", "tcpknee")
 
 HEAD = """\
 duration = "2s"
@@ -33,12 +33,12 @@ def run(folder: Path, text: str, *words: str) -> Run:
     probes.need_lab()
     ran = tried(folder, text, *words)
     assert ran.returncode == 0, ran.stderr
-    return kneepoint.open(folder / "out")
+    return tcpknee.open(folder / "out")
 
 
 def as_ordinary_user(tmp_path: Path, text: str, *words: str) -> subprocess.CompletedProcess[str]:
     tmp_path.mkdir()
     folder = probes.folder_of_nobody(tmp_path)
     (folder / "s.toml").write_text(text)
-    command = [*probes.as_nobody(), "-m", "kneepoint", "run", "s.toml", "--engine", "kernel", "--out", "out", "-q"]
+    command = [*probes.as_nobody(), "-m", "tcpknee", "run", "s.toml", "--engine", "kernel", "--out", "out", "-q"]
     return subprocess.run([*command, *words], cwd=folder, capture_output=True, text=True, timeout=120, check=False)

@@ -36,8 +36,8 @@ from rule_cases import CASES
 
 import dying
 from dying import finding_of, make, undo
-from kneepoint.doctor import fix
-from kneepoint.doctor.changes import (
+from tcpknee.doctor import fix
+from tcpknee.doctor.changes import (
     Change,
     Channels,
     Offload,
@@ -50,9 +50,9 @@ from kneepoint.doctor.changes import (
     Xps,
     change_of,
 )
-from kneepoint.doctor.journal import open_journal
-from kneepoint.doctor.rules import RULES
-from kneepoint.doctor.snapshot import take
+from tcpknee.doctor.journal import open_journal
+from tcpknee.doctor.rules import RULES
+from tcpknee.doctor.snapshot import take
 
 DEVICES = ("veth0", "veth1")
 QUEUES = 4

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from kneepoint.doctor import fix
-from kneepoint.doctor.changes import Change, change, change_of, ethtool, masks, netlink, rfs, sysctl, txqueuelen
-from kneepoint.doctor.finding import Finding
-from kneepoint.doctor.journal import Journal, open_journal
+from tcpknee.doctor import fix
+from tcpknee.doctor.changes import Change, change, change_of, ethtool, masks, netlink, rfs, sysctl, txqueuelen
+from tcpknee.doctor.finding import Finding
+from tcpknee.doctor.journal import Journal, open_journal
 
 passed = 0
 

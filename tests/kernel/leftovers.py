@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from kneepoint.fleet.assign import cgroup
+from tcpknee.fleet.assign import cgroup
 
-NOTES = Path("/run/kneepoint-tests")
+NOTES = Path("/run/tcpknee-tests")
 NAMESPACES = Path("/run/netns")
 # What our tests make, and nothing that a command could take for something else.
 OURS = {

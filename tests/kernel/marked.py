@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-_NAME = "KNEEPOINT_TESTED_BY"
+_NAME = "TCPKNEE_TESTED_BY"
 _MARK = f"{_NAME}={os.getpid()}".encode()
 os.environ[_NAME] = str(os.getpid())
 

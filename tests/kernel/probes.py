@@ -132,7 +132,7 @@ SETPRIV = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"
 
 
 def as_nobody(become: Sequence[str] = SETPRIV) -> list[str]:
-    """The words before the arguments of a Python that runs as the user nobody and finds kneepoint.
+    """The words before the arguments of a Python that runs as the user nobody and finds tcpknee.
 
     The tree, the packages and the interpreter may lie in a folder that is closed to others, such as root's home. They
     are shown to nobody in a mount namespace of the process, which `become` then makes nobody's."""

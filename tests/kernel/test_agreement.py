@@ -24,7 +24,7 @@ def test_simulator_and_kernel_agree_on_the_short_form(tmp_path: Path) -> None:
     probes.need_lab()
     for attempt in range(ATTEMPTS):
         out = tmp_path / str(attempt)
-        command = [sys.executable, "-m", "kneepoint", "conform", "--quick", "--json", "--quiet", "--out", out]
+        command = [sys.executable, "-m", "tcpknee", "conform", "--quick", "--json", "--quiet", "--out", out]
         with punctual.beside() as machine:
             done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode in (0, 1), done.stderr

@@ -14,15 +14,15 @@ import pytest
 
 from assigning import ARMS, KNEE, Place, clients, logged, placed, programs, until
 from building import run
-from kneepoint.fleet import connections
-from kneepoint.fleet.assign import running
-from kneepoint.fleet.assign.arms import parse
-from kneepoint.fleet.assign.designs import arm_of_period
-from kneepoint.fleet.following import following
-from kneepoint.fleet.following.guards import parse as parse_guard
 from lab import available
+from tcpknee.fleet import connections
+from tcpknee.fleet.assign import running
+from tcpknee.fleet.assign.arms import parse
+from tcpknee.fleet.assign.designs import arm_of_period
+from tcpknee.fleet.following import following
+from tcpknee.fleet.following.guards import parse as parse_guard
 
-PINS = Path("/sys/fs/bpf/kneepoint")
+PINS = Path("/sys/fs/bpf/tcpknee")
 
 
 @pytest.fixture

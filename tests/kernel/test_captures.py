@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import kneepoint
 import probes
+import tcpknee
 
 CAPTURED = Path(__file__).with_name("captured.py")
 SIZE = 700_000
@@ -38,9 +38,9 @@ def test_capture_at_the_sender_says_what_its_tcp_info_says(tmp_path: Path) -> No
     given = {"python": sys.executable, "program": CAPTURED, "capture": capture, "info": info, "size": SIZE}
     scenario = tmp_path / "captured.toml"
     scenario.write_text(SCENARIO.format(**given))
-    kneepoint.run(scenario, engine="kernel", out=tmp_path / "run", programs_as_root=True)
+    tcpknee.run(scenario, engine="kernel", out=tmp_path / "run", programs_as_root=True)
 
-    found = kneepoint.import_pcap(capture)
+    found = tcpknee.import_pcap(capture)
     rows = [row for row in found.connections.to_pylist() if row["bytes_sent"]]
     assert len(rows) == 1
     row, told = rows[0], info.read_bytes()

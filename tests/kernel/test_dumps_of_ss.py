@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-import kneepoint
 import probes
+import tcpknee
 
 INSIDE = """
 import json, socket, subprocess, sys
@@ -24,11 +24,11 @@ for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
         near.sendall(bytes(1 + 1000 * number))
         near.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno" if number % 2 else b"cubic")
         held += [near, far]
-import kneepoint
+import tcpknee
 for name, options in (("lines", "-tineomH"), ("one", "-tineomHO")):
     with open(f"{sys.argv[1]}/{name}.txt", "w") as out:
         subprocess.run(["ss", options], stdout=out, check=True)
-table = kneepoint.sockets()
+table = tcpknee.sockets()
 rows = table.drop_columns(["t_unix_ns", "t_mono_ns"]).to_pylist()
 with open(f"{sys.argv[1]}/ours.json", "w") as out:
     json.dump(rows, out)
@@ -56,7 +56,7 @@ def by_cookie(rows: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
 
 @pytest.mark.parametrize("name", ["lines", "one"])
 def test_a_dump_of_ss_agrees_with_our_own_field_by_field(dumped: Path, name: str) -> None:
-    table = kneepoint.import_ss(dumped / f"{name}.txt", strict=True)
+    table = tcpknee.import_ss(dumped / f"{name}.txt", strict=True)
     report = json.loads(table.schema.metadata[b"import"])
     assert report["unknown_words"] == {}
     theirs = by_cookie(table.drop_columns(["t_unix_ns", "t_mono_ns"]).to_pylist())
@@ -80,6 +80,6 @@ def test_a_dump_of_ss_agrees_with_our_own_field_by_field(dumped: Path, name: str
 
 
 def test_a_dump_on_one_line_each_is_the_same_table(dumped: Path) -> None:
-    tables = [kneepoint.import_ss(dumped / f"{name}.txt").drop_columns(sorted(PASSING)) for name in ("lines", "one")]
+    tables = [tcpknee.import_ss(dumped / f"{name}.txt").drop_columns(sorted(PASSING)) for name in ("lines", "one")]
     assert len(tables[0]) == 80
     assert by_cookie(tables[0].to_pylist()) == by_cookie(tables[1].to_pylist())

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-import kneepoint
 import probes
 import punctual
-from kneepoint.runs import tables
+import tcpknee
 from lab import available
+from tcpknee.runs import tables
 
 DEMO = """\
 title = "The demo's path, shorter and slower"
@@ -166,7 +166,7 @@ def knee(*words: str, cwd: Path, user: str = "root") -> subprocess.CompletedProc
     """`knee` to its end, as the user nobody or as who runs this."""
     python = probes.as_nobody() if user == "nobody" else [sys.executable]
     return subprocess.run(
-        [*python, "-m", "kneepoint", *words],
+        [*python, "-m", "tcpknee", *words],
         cwd=cwd,
         env={**os.environ, "COLUMNS": "120", "HOME": "/nonexistent"},
         capture_output=True,
@@ -188,7 +188,7 @@ def test_parameters_of_a_flow_are_set_in_the_kernel(tmp_path: Path) -> None:
     """Reno that keeps 90 % of its window at a loss fills the path; one that keeps 30 % lets it idle."""
     probes.need_struct_ops()
     in_lab("run", scenario(tmp_path, PARAMETERS), "--out", "out", cwd=tmp_path)
-    low, high = (row["goodput_bits_per_sec"] for row in kneepoint.open(tmp_path / "out").flows.arrow().to_pylist())
+    low, high = (row["goodput_bits_per_sec"] for row in tcpknee.open(tmp_path / "out").flows.arrow().to_pylist())
     assert low < 0.85 * 20e6
     assert high > 1.1 * low
     lab = json.loads((tmp_path / "out/run.json").read_text())["labs"][0]
@@ -203,7 +203,7 @@ def test_a_flow_is_paced_by_itself_where_the_lab_can(tmp_path: Path) -> None:
         return scenario(tmp_path, PACED.replace("HOST", host).replace("FLOW", flow))
 
     in_lab("run", file("internal", "timer"), "--out", "out", cwd=tmp_path)
-    rows = kneepoint.open(tmp_path / "out").flows.arrow().to_pylist()
+    rows = tcpknee.open(tmp_path / "out").flows.arrow().to_pylist()
     assert all(row["goodput_bits_per_sec"] > 1e6 for row in rows)
     refused = in_lab("run", file("internal", "fq"), "--out", "fq", cwd=tmp_path, code=2).stderr
     assert 'flow.0.pacing = "fq"; this kernel has one qdisc for all flows' in refused, refused
@@ -220,7 +220,7 @@ def test_the_demo_runs_on_both_engines_and_fills_the_same_tables(user: User) -> 
     with punctual.beside() as machine:
         in_lab("run", file, "--out", "kernel", cwd=user.folder, user=user.name)
     assert knee("run", file, "--out", "sim", cwd=user.folder, user=user.name).returncode == 0
-    kernel, sim = kneepoint.open(user.folder / "kernel"), kneepoint.open(user.folder / "sim")
+    kernel, sim = tcpknee.open(user.folder / "kernel"), tcpknee.open(user.folder / "sim")
     for name in tables.of_engine("sim"):
         own, common = kernel.table(name), sim.table(name)
         assert own.columns[: len(common.columns)] == common.columns, name
@@ -258,7 +258,7 @@ def test_compare_runs_on_the_kernel(tmp_path: Path) -> None:
 
 def test_flows_cross_their_own_hops_of_a_path_of_two(tmp_path: Path) -> None:
     in_lab("run", scenario(tmp_path, HOPS), "--out", "run", cwd=tmp_path)
-    run = kneepoint.open(tmp_path / "run")
+    run = tcpknee.open(tmp_path / "run")
     flows = {row["name"]: row for row in run.flows.arrow().to_pylist()}
     # Base RTTs are those of the hops crossed, told by transfers that met no queue.
     assert 30_000 <= flows["alone_both"]["min_rtt_us"] < 34_000
@@ -283,7 +283,7 @@ def test_redis_tells_its_requests_per_second_with_cubic_and_bbr1(tmp_path: Path)
         # Ten clients, each with one request in 10 ms at best.
         assert 300 < cell["metrics"]["requests_per_sec"]["mean"] <= 1000
         assert cell["metrics"]["latency_us_p50"]["mean"] >= 10_000
-    run = kneepoint.open(tmp_path / "run")
+    run = tcpknee.open(tmp_path / "run")
     assert run.programs["role"].to_pylist() == ["server", "client"] * 2
     for output in run.programs["output"].to_pylist():
         assert (tmp_path / "run" / output).is_file()
@@ -292,7 +292,7 @@ def test_redis_tells_its_requests_per_second_with_cubic_and_bbr1(tmp_path: Path)
 def test_the_output_of_programs_is_kept_and_their_exit_code_is_the_runs(tmp_path: Path) -> None:
     text = PROGRAMS.replace("CLIENT", "exit 0")
     in_lab("run", scenario(tmp_path, text), "--out", "good", cwd=tmp_path)
-    [output] = kneepoint.open(tmp_path / "good").programs["output"].to_pylist()
+    [output] = tcpknee.open(tmp_path / "good").programs["output"].to_pylist()
     assert (tmp_path / "good" / output).read_text() == "to 10.77.0.1\n"
     text = PROGRAMS.replace("CLIENT", "echo cannot find it; exit 3")
     ended = in_lab("run", scenario(tmp_path, text), "--out", "bad", cwd=tmp_path, code=1)
@@ -304,7 +304,7 @@ def test_our_builds_run_where_the_kernel_has_its_own_and_are_gone_afterwards(tmp
     probes.need_struct_ops()
     text = DEMO.replace('"6s"', '"2s"').replace('"2s"\nrepeat = 2', '"500ms"\nrepeat = 1')
     in_lab("run", scenario(tmp_path, text), "--bpf", "--out", "run", cwd=tmp_path)
-    run = kneepoint.open(tmp_path / "run")
+    run = tcpknee.open(tmp_path / "run")
     ours = run.meta["labs"][0]["algorithms"]
     assert set(ours) == {"bbr1", "cubic", "reno"}
     assert all(called.endswith(f"_{name}") for name, called in ours.items())

@@ -18,8 +18,8 @@ import pytest
 
 from assigning import KNEE, Place, Seen, Server, clients, logged, placed, programs, until
 from building import run
-from kneepoint.fleet import connections
-from kneepoint.fleet.assign import running
+from tcpknee.fleet import connections
+from tcpknee.fleet.assign import running
 
 ARMS = ("treated:reno=50%", "control:cubic=50%")
 SEED = ("--seed", "8")

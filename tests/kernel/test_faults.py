@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-import kneepoint
 import marked
 import probes
+import tcpknee
 
 SHORT = """\
 title = "short"
@@ -95,7 +95,7 @@ def _nothing_is_left() -> Iterator[None]:
 
 def command(folder: Path, text: str, *words: str) -> list[str]:
     (folder / "s.toml").write_text(text)
-    return [sys.executable, "-m", "kneepoint", "run", "s.toml", "--engine", "kernel", "--out", "run", "--quiet", *words]
+    return [sys.executable, "-m", "tcpknee", "run", "s.toml", "--engine", "kernel", "--out", "run", "--quiet", *words]
 
 
 def run(folder: Path, text: str, *words: str, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
@@ -173,7 +173,7 @@ def test_two_labs_at_once_do_not_see_each_other(tmp_path: Path) -> None:
         _, stderr = process.communicate(timeout=60)
         assert process.returncode == 0, stderr
     for folder in folders:
-        found = kneepoint.open(folder / "run")
+        found = tcpknee.open(folder / "run")
         [flow] = found.flows.arrow().to_pylist()
         data, _ = found.links.arrow().to_pylist()
         # Each link carried its own flow, whose packets have 52 bytes of headers, and nothing of the other's.
@@ -264,7 +264,7 @@ def test_a_qdisc_that_the_kernel_lacks_is_named(tmp_path: Path) -> None:
 
 def test_the_simulator_refuses_what_only_a_lab_has(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text(PROGRAMS + 'client = "true"\n')
-    words = [sys.executable, "-m", "kneepoint", "run", "p.toml", "--out", "run"]
+    words = [sys.executable, "-m", "tcpknee", "run", "p.toml", "--out", "run"]
     ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 2
     assert "--engine kernel" in ended.stderr

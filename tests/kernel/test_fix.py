@@ -17,8 +17,9 @@ import pytest
 import probes
 from drawn_fixes import DEVICES, OF_THE_MACHINE, QUEUES
 from dying import finding_of
-from kneepoint.doctor import fix
-from kneepoint.doctor.changes import (
+from leftovers import new_namespace, noted
+from tcpknee.doctor import fix
+from tcpknee.doctor.changes import (
     Change,
     Channels,
     Coalesce,
@@ -32,10 +33,9 @@ from kneepoint.doctor.changes import (
     TxQueueLen,
     Xps,
 )
-from kneepoint.doctor.journal import Entry, open_journal
-from kneepoint.doctor.links import LEAST_VERSION, Udev
-from kneepoint.doctor.persist import Place, persisted
-from leftovers import new_namespace, noted
+from tcpknee.doctor.journal import Entry, open_journal
+from tcpknee.doctor.links import LEAST_VERSION, Udev
+from tcpknee.doctor.persist import Place, persisted
 
 DYING = Path(__file__).with_name("dying.py")
 DRAWN = Path(__file__).with_name("drawn_fixes.py")
@@ -253,7 +253,7 @@ def test_what_became_another_value_after_the_plan_is_not_written_over(netns: str
 
 def knee(*words: object) -> tuple[int, str]:
     """Exit code and output of `knee doctor`, as who has no terminal."""
-    command = [sys.executable, "-m", "kneepoint", "doctor", *map(str, words)]
+    command = [sys.executable, "-m", "tcpknee", "doctor", *map(str, words)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     assert ended.returncode in (0, 1), ended.stderr
     return ended.returncode, ended.stdout
@@ -306,7 +306,7 @@ def test_udev_makes_the_settings_of_the_drop_in_that_persist_writes(netns: str, 
             here = replace(change, interface="lo")
             journal.entries.append(Entry(here.json(), "a-rule", 0, 0, "", 0, "made", 0, persists=True))
         assert persisted(journal, place) == []
-    assert sorted(path.name for path in links.rglob("*.conf")) == ["99-kneepoint.conf"]
+    assert sorted(path.name for path in links.rglob("*.conf")) == ["99-tcpknee.conf"]
     act = f"mount --bind {links} /etc/systemd/network && udevadm test-builtin --action=add net_setup_link"
     told = within(netns, "sh", "-c", f"{act} /sys/class/net/veth0 2>&1")
     found = settings(netns)

@@ -17,7 +17,7 @@ from test_watch import ready_in_a_namespace, watching
 INTERFACE = "a\x1b[31m"
 PROCESS = "\x1b]0;owned\x07"
 HARMFUL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
-KNEE = [sys.executable, "-m", "kneepoint"]
+KNEE = [sys.executable, "-m", "tcpknee"]
 
 #: A process of that name with a connection bound to an interface of that name, over which it sends all the time.
 HOLDER = f"""

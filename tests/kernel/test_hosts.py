@@ -9,7 +9,7 @@ import pytest
 
 import probes
 from direct import HEAD, as_ordinary_user, run, tried
-from kneepoint.runs.results import Run
+from tcpknee.runs.results import Run
 
 
 @pytest.mark.parametrize("algorithm", ["cubic", "bbr1"])

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-import kneepoint
 import probes
+import tcpknee
 from test_engine import in_lab, scenario
 from test_faults import children, command, role, short
 
@@ -98,7 +98,7 @@ def host_settings() -> dict[str, str]:
 
 
 def lab_of(folder: Path) -> dict[str, Any]:
-    [lab] = kneepoint.open(folder / "run").meta["labs"]
+    [lab] = tcpknee.open(folder / "run").meta["labs"]
     return dict(lab)
 
 
@@ -119,7 +119,7 @@ def test_settings_hold_in_the_lab_as_the_kernel_tells_and_not_on_the_host(tmp_pa
     assert (sender["tso"], receiver["tso"]) == (False, True)
     assert sender["qdisc"] not in ("", "default")
     assert sender["addresses"] == ["10.77.0.1"]
-    run = kneepoint.open(tmp_path / "run")
+    run = tcpknee.open(tmp_path / "run")
     # 1400 bytes less 20 of IPv4, 20 of TCP and 12 of timestamps; less than that until the far end's offer is known.
     assert max(run.samples["snd_mss_bytes"].to_pylist()) == 1348
 
@@ -131,14 +131,14 @@ def test_a_client_waits_for_its_own_server_and_not_for_another(tmp_path: Path) -
     as_we_are = ["--programs-as-root"] if os.geteuid() == 0 else []
     file = scenario(tmp_path, TWO_SERVERS.replace("FOLDER", str(tmp_path)))
     in_lab("run", file, "--out", "run", *as_we_are, cwd=tmp_path)
-    programs = kneepoint.open(tmp_path / "run").programs.arrow().to_pylist()
+    programs = tcpknee.open(tmp_path / "run").programs.arrow().to_pylist()
     clients = [row for row in programs if row["role"] == "client"]
     assert [row["exit_code"] for row in clients] == [0, 0]
 
 
 def test_the_time_of_a_client_is_its_own_beside_a_longer_flow(tmp_path: Path) -> None:
     in_lab("run", scenario(tmp_path, BESIDE), "--out", "run", cwd=tmp_path)
-    [client] = kneepoint.open(tmp_path / "run").programs.arrow().to_pylist()
+    [client] = tcpknee.open(tmp_path / "run").programs.arrow().to_pylist()
     assert client["exit_code"] == 0
     assert 1.0e6 <= client["wall_us"] < 4.0e6
 
@@ -193,7 +193,7 @@ def test_an_ordinary_user_is_told_of_the_limit_of_user_namespaces(tmp_path: Path
         for table in ("uid_map", "gid_map"):
             Path(f"/proc/{holder.pid}/{table}").write_text("0 0 65536")
         enter = ("nsenter", "--target", str(holder.pid), "--user", "-S", "0", "-G", "0", "sh", "-c", lower, "sh")
-        words = [*probes.as_nobody(enter), "-m", "kneepoint", "run", "scenario.toml", "--engine", "kernel"]
+        words = [*probes.as_nobody(enter), "-m", "tcpknee", "run", "scenario.toml", "--engine", "kernel"]
         ended = subprocess.run(
             [*words, "--out", "run"], cwd=folder, capture_output=True, text=True, timeout=60, check=False
         )

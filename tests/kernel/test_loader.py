@@ -17,16 +17,16 @@ import pytest
 
 import probes
 from building import ALGORITHMS, kernel_name, run
-from kneepoint import _core
 from lab import available, registered_maps
 from leftovers import new_namespace, noted
+from tcpknee import _core
 
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 PINNED = """
 mount -t bpf bpf /sys/fs/bpf && "$@" load reno && "$@" list algorithms --json
-ls /sys/fs/bpf/kneepoint && "$@" unload reno && test ! -e /sys/fs/bpf/kneepoint
+ls /sys/fs/bpf/tcpknee && "$@" unload reno && test ! -e /sys/fs/bpf/tcpknee
 """
-KNEE = (sys.executable, "-m", "kneepoint")
+KNEE = (sys.executable, "-m", "tcpknee")
 
 LONG = """\
 title = "long"
@@ -101,7 +101,7 @@ def test_what_a_link_holds_elsewhere_is_told_so() -> None:
         said = knee("load", "reno", code=2)
         other.stdin.close()
     assert "knee_reno is loaded already by root" in said
-    assert "held by a link that is not pinned to /sys/fs/bpf/kneepoint/reno" in said
+    assert "held by a link that is not pinned to /sys/fs/bpf/tcpknee/reno" in said
     deadline = time.monotonic() + 5
     while "knee_reno" in available() and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -157,7 +157,7 @@ def test_unloading_names_the_sockets_that_still_run_it() -> None:
 
 
 def test_an_ordinary_user_is_refused_with_the_reason() -> None:
-    words = [*probes.as_nobody(), "-c", "from kneepoint import _core\n_core.load('reno')"]
+    words = [*probes.as_nobody(), "-c", "from tcpknee import _core\n_core.load('reno')"]
     ended = subprocess.run(words, cwd="/", capture_output=True, text=True, timeout=60, check=False)
     assert "KernelUnsupported" in ended.stderr
     assert "CAP_BPF" in ended.stderr
@@ -195,7 +195,7 @@ def test_where_the_bpf_file_system_is_mounted_a_pin_holds_it() -> None:
     words = ["unshare", "--mount", "sh", "-ec", PINNED, "sh", *KNEE]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 0, ended.stderr
-    assert '"pin": "/sys/fs/bpf/kneepoint/reno"' in ended.stdout
+    assert '"pin": "/sys/fs/bpf/tcpknee/reno"' in ended.stdout
     # What the folder had, then the message; and the folder is gone.
     assert ended.stdout.endswith("\nreno\nreno is unloaded\n")
     assert "knee_reno" not in available()
@@ -225,7 +225,7 @@ def test_a_default_of_a_namespace_is_put_back(namespace: str) -> None:
     assert default_in_host() == host
     knee("unload", "reno")
     assert default_in(namespace) == before
-    assert not Path("/run/kneepoint").exists()
+    assert not Path("/run/tcpknee").exists()
     assert "knee_reno" not in available()
 
 
@@ -239,4 +239,4 @@ def test_two_defaults_of_one_namespace_are_put_back_in_either_order(namespace: s
     assert default_in(namespace) == ("knee_cubic" if first == "reno" else "knee_reno")
     knee("unload", "cubic" if first == "reno" else "reno")
     assert default_in(namespace) == before
-    assert not Path("/run/kneepoint").exists()
+    assert not Path("/run/tcpknee").exists()

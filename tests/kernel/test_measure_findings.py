@@ -15,9 +15,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "python/doctor"))
 from made import snapshot
 from rule_cases import CASES
 
-from kneepoint.doctor import measure
-from kneepoint.doctor.measure import Measured, experiment
-from kneepoint.doctor.rules import RULES
+from tcpknee.doctor import measure
+from tcpknee.doctor.measure import Measured, experiment
+from tcpknee.doctor.rules import RULES
 
 SHARED = ("net.core.somaxconn", "net.ipv4.tcp_window_scaling", "net.ipv4.tcp_notsent_lowat", "net.ipv4.tcp_rmem")
 

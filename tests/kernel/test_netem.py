@@ -13,7 +13,7 @@ import pytest
 import probes
 import punctual
 
-KNEE = (sys.executable, "-m", "kneepoint")
+KNEE = (sys.executable, "-m", "tcpknee")
 
 
 def tried(tmp_path: Path, path: str, *flows: str) -> subprocess.CompletedProcess[str]:

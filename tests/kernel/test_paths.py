@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import kneepoint
 import probes
 import punctual
-from kneepoint.runs.results import Run
+import tcpknee
+from tcpknee.runs.results import Run
 
 HEAD = 'duration = "2500ms"\nwarmup = "500ms"\n[sender]\ntcp_wmem_max = "16MiB"\n'
 FLOW = '[[flow]]\nalgorithm = "cubic"\n'
@@ -94,7 +94,7 @@ class Runs(dict[str, Judged]):
 
 def knee(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "kneepoint", *words], cwd=cwd, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-m", "tcpknee", *words], cwd=cwd, capture_output=True, text=True, timeout=120, check=False
     )
 
 
@@ -116,7 +116,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
             with punctual.beside() as machine:
                 ended = knee("run", f"{name}.toml", "--engine", "kernel", "--out", out, "-q", cwd=folder)
             assert ended.returncode == 0, f"{name}: {ended.stderr}{ended.stdout}"
-            found = kneepoint.open(folder / out)
+            found = tcpknee.open(folder / out)
             judged.append(Judged(found, max(found.links["added_delay_us_p99"].to_pylist()), machine))
             if judged[-1].late_us <= LATE_US and machine.worst_us <= STALL_US:
                 break
@@ -238,7 +238,7 @@ def test_web_transfers_are_those_of_the_simulator(runs: Runs, tmp_path: Path) ->
     assert knee("run", "web.toml", "--out", "sim", "-q", cwd=tmp_path).returncode == 0
     real, simulated = (
         [row for row in run.flows.arrow().to_pylist() if row["workload"] == "web"]
-        for run in (runs.of("web"), kneepoint.open(tmp_path / "sim"))
+        for run in (runs.of("web"), tcpknee.open(tmp_path / "sim"))
     )
     assert len(real) == len(simulated) > 60
     times: dict[str, list[float]] = {"real": [], "simulated": []}

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-import kneepoint
 import probes
+import tcpknee
 from building import ROOT, run
-from kneepoint.live import profile
 from lab import Lab, laid_out
 from loaded import programs, programs_of
 from seen import whole
+from tcpknee.live import profile
 
 PROFILED, TRACED = ROOT / "tests/kernel/profiled.py", ROOT / "tests/kernel/traced.py"
 PORT = 5311
@@ -209,9 +209,9 @@ def test_timers_fire_for_bbr_at_every_rate_and_never_for_cubic(
         algorithm = ["bbr1", "cubic"]
     """
 
-    def take() -> kneepoint.Result:
+    def take() -> tcpknee.Result:
         out = tmp_path_factory.mktemp("run") / "run"
-        return kneepoint.run(text, out=out, engine="kernel", measure=["timers", "packets", "softnet"])
+        return tcpknee.run(text, out=out, engine="kernel", measure=["timers", "packets", "softnet"])
 
     found = whole(take, lambda found: sum(timers_without_end(found, cell) for cell in (0, 1)))
     algorithms = {cell["index"]: cell["flows"][0]["algorithm"] for cell in found.meta["cells"]}
@@ -233,12 +233,12 @@ def test_timers_fire_for_bbr_at_every_rate_and_never_for_cubic(
     assert all(one["seconds"] == pytest.approx(1.5, abs=0.3) and one["cost"]["programs"] for one in measured)
 
 
-def costs_of(found: kneepoint.Result, cell: int) -> dict[tuple[str, str], int]:
+def costs_of(found: tcpknee.Result, cell: int) -> dict[tuple[str, str], int]:
     rows = found.host_costs.arrow().to_pylist()
     return {(row["host"], row["counter"]): row["value"] for row in rows if row["cell"] == cell}
 
 
-def timers_without_end(found: kneepoint.Result, cell: int) -> int:
+def timers_without_end(found: tcpknee.Result, cell: int) -> int:
     """Pacing timers that were set and neither fired nor were taken back, or the other way round."""
     costs = costs_of(found, cell)
     arms, fires, cancels = (costs["sender", f"pacing_timer_{what}"] for what in ("arms", "fires", "cancels"))
@@ -248,7 +248,7 @@ def timers_without_end(found: kneepoint.Result, cell: int) -> int:
 
 def test_a_lab_that_is_not_measured_has_empty_tables(tmp_path: Path) -> None:
     text = 'duration = "300ms"\n[path]\nrate = "10Mbit/s"\nrtt = "4ms"\n[[flow]]\nalgorithm = "cubic"\n'
-    found = kneepoint.run(text, out=tmp_path / "run", engine="kernel")
+    found = tcpknee.run(text, out=tmp_path / "run", engine="kernel")
     assert len(found.host_costs) == len(found.stacks) == 0
     assert "measure" not in found.meta
 
@@ -260,7 +260,7 @@ def test_a_repetition_that_is_refused_says_why_and_nothing_else(tmp_path: Path) 
         'duration = "1s"\n[path]\nrate = "10Mbit/s"\nrtt = "4ms"\n[[flow]]\nalgorithm = "cubic"\nblocking = true\n'
     )
     words = ["run", str(scenario), "--engine", "kernel", "--measure", "packets", "--out", str(tmp_path / "run"), "-q"]
-    refused = subprocess.run([sys.executable, "-m", "kneepoint", *words], capture_output=True, text=True, check=False)
+    refused = subprocess.run([sys.executable, "-m", "tcpknee", *words], capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     assert len(refused.stderr.strip().splitlines()) == 1 and "blocking" in refused.stderr
 
@@ -325,7 +325,7 @@ def test_a_copy_shows_functions_of_the_kernel_by_name(tmp_path: Path) -> None:
 
 def test_nothing_stays_in_the_kernel_when_it_is_killed(tmp_path: Path) -> None:
     probes.need_programs("bpftool")
-    words = [sys.executable, "-m", "kneepoint", "profile", "--out", str(tmp_path / "killed"), "-q"]
+    words = [sys.executable, "-m", "tcpknee", "profile", "--out", str(tmp_path / "killed"), "-q"]
     process = subprocess.Popen(words)
     try:
         deadline = time.monotonic() + 30
@@ -347,7 +347,7 @@ def test_without_privileges_one_error_says_what_is_missing_and_what_can_be_had(t
     probes.need_root("giving capabilities away")
     # Without CAP_SYSLOG addresses of the kernel are hidden too, which is not what is missing.
     few = ["setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin,-syslog", "--inh-caps=-all"]
-    words = [*few, sys.executable, "-m", "kneepoint", "profile", "--for", "200ms", "-q", "--out"]
+    words = [*few, sys.executable, "-m", "tcpknee", "profile", "--for", "200ms", "-q", "--out"]
     refused = subprocess.run([*words, str(tmp_path / "a")], capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     assert "CAP_PERFMON, CAP_BPF" in refused.stderr and "--no-bpf" in refused.stderr

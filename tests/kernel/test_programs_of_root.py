@@ -89,7 +89,7 @@ def knee(folder: Path, text: str, *options: str, code: int = 0, **sudo: str) -> 
     (folder / "s.toml").write_text(text)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SUDO_")}
     ended = subprocess.run(
-        [sys.executable, "-m", "kneepoint", "run", "s.toml", "--engine", "kernel", "--out", "run", *options],
+        [sys.executable, "-m", "tcpknee", "run", "s.toml", "--engine", "kernel", "--out", "run", *options],
         cwd=folder,
         env={**environment, "A_SECRET": "of root's", "KNEE_TOLD": "all", **sudo},
         capture_output=True,
@@ -189,6 +189,6 @@ def test_a_program_that_the_user_may_not_run_is_told_with_the_way_out(tmp_path: 
 
 def test_the_option_is_for_root_and_a_lab(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(SCENARIO)
-    words = [sys.executable, "-m", "kneepoint", "run", str(tmp_path / "s.toml"), "--programs-as-root"]
+    words = [sys.executable, "-m", "tcpknee", "run", str(tmp_path / "s.toml"), "--programs-as-root"]
     ended = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert ended.returncode == 2 and "expected the engine kernel" in ended.stderr

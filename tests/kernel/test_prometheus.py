@@ -26,9 +26,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import exposition
 from ends import exchange, listening
-from kneepoint.cli import main
+from tcpknee.cli import main
 
-COMMAND = [sys.executable, "-m", "kneepoint", "export"]
+COMMAND = [sys.executable, "-m", "tcpknee", "export"]
 NOTHING_YET = r"knee export: 0 sockets: of .* --port \d+ leaves out .*\. It goes on and counts those that come\.\n"
 OPENMETRICS = "application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.3,*/*;q=0.1"
 
@@ -62,7 +62,7 @@ class Exporter:
 
     def after(self, samples: int) -> None:
         """Waits until so many more samples were taken."""
-        self.until("kneepoint_samples_total", self.values("kneepoint_samples_total") + samples)
+        self.until("tcpknee_samples_total", self.values("tcpknee_samples_total") + samples)
 
     def until(self, name: str, least: float) -> None:
         """Waits until it is as much."""
@@ -148,28 +148,28 @@ def test_every_byte_is_counted_once_also_of_connections_that_no_sample_saw() -> 
             sizes.append(1 + number)
             near.close()
             far.close()
-        exporter.until("kneepoint_tcp_closed_connections_total", 400)
+        exporter.until("tcpknee_tcp_closed_connections_total", 400)
         for near, far in kept:
             near.sendall(bytes(500))
             assert len(far.recv(500, socket.MSG_WAITALL)) == 500
             sizes.append(500)
         exporter.after(2)
-        assert exporter.values("kneepoint_tcp_sent_bytes_total") == sum(sizes)
+        assert exporter.values("tcpknee_tcp_sent_bytes_total") == sum(sizes)
         # The kernel counts each FIN as a byte received.
-        assert exporter.values("kneepoint_tcp_received_bytes_total") == sum(sizes) + 400
+        assert exporter.values("tcpknee_tcp_received_bytes_total") == sum(sizes) + 400
         # The end that was accepted has the port, and sent nothing.
-        assert exporter.values("kneepoint_tcp_sent_bytes_total", local_port=str(port)) == 0
-        assert exporter.values("kneepoint_tcp_sent_bytes_total", local_port="other") == sum(sizes)
-        assert exporter.values("kneepoint_tcp_connections") == 6
-        assert exporter.values("kneepoint_tcp_closed_connections_total") == 400
+        assert exporter.values("tcpknee_tcp_sent_bytes_total", local_port=str(port)) == 0
+        assert exporter.values("tcpknee_tcp_sent_bytes_total", local_port="other") == sum(sizes)
+        assert exporter.values("tcpknee_tcp_connections") == 6
+        assert exporter.values("tcpknee_tcp_closed_connections_total") == 400
         for near, far in kept:
             near.close()
             far.close()
-        exporter.until("kneepoint_tcp_closed_connections_total", 406)
+        exporter.until("tcpknee_tcp_closed_connections_total", 406)
         exporter.after(1)
-        assert exporter.values("kneepoint_tcp_closed_connections_total") == 406
-        assert exporter.values("kneepoint_tcp_sent_bytes_total") == sum(sizes)
-        assert exporter.values("kneepoint_lost_events_total") == 0
+        assert exporter.values("tcpknee_tcp_closed_connections_total") == 406
+        assert exporter.values("tcpknee_tcp_sent_bytes_total") == sum(sizes)
+        assert exporter.values("tcpknee_lost_events_total") == 0
 
 
 def test_connections_are_told_apart_by_cgroup_and_process() -> None:
@@ -185,13 +185,13 @@ def test_connections_are_told_apart_by_cgroup_and_process() -> None:
         ):
             near, far = exchange(listener, 1_000)
             # Both ends are ours. Who holds them is found in pieces of time, so one may be known before the other.
-            wanted = {"kneepoint_tcp_sent_bytes_total": 1_000, "kneepoint_tcp_connections": 2}
+            wanted = {"tcpknee_tcp_sent_bytes_total": 1_000, "tcpknee_tcp_connections": 2}
             end = time.monotonic() + 20
             while any(exporter.values(counter, **{name: value}) < least for counter, least in wanted.items()):
                 assert time.monotonic() < end
                 time.sleep(0.05)
-            assert exporter.values("kneepoint_tcp_connections", **{name: value}) == 2
-            assert exporter.values("kneepoint_tcp_sent_bytes_total") == 1_000
+            assert exporter.values("tcpknee_tcp_connections", **{name: value}) == 2
+            assert exporter.values("tcpknee_tcp_sent_bytes_total") == 1_000
             near.close()
             far.close()
 
@@ -222,7 +222,7 @@ def test_no_counter_goes_back_while_connections_come_and_go() -> None:
 def test_what_is_told_keeps_prometheus_rules(exporter: tuple[Exporter, socket.socket]) -> None:
     content_type, text = exporter[0].get()
     assert content_type.startswith("text/plain; version=0.0.4")
-    assert "kneepoint_tcp_srtt_seconds_bucket{" in text
+    assert "tcpknee_tcp_srtt_seconds_bucket{" in text
     assert exposition.problems(text) == []
     if promtool := shutil.which("promtool"):
         checked = subprocess.run(
@@ -268,7 +268,7 @@ def test_both_formats_tell_the_same(exporter: tuple[Exporter, socket.socket]) ->
     content_type, text = exporter[0].get(Accept=OPENMETRICS)
     assert content_type.startswith("application/openmetrics-text; version=1.0.0")
     assert text.endswith("# EOF\n")
-    assert "# UNIT kneepoint_tcp_srtt_seconds seconds\n" in text
+    assert "# UNIT tcpknee_tcp_srtt_seconds seconds\n" in text
     plain = told(text_string_to_metric_families(exporter[0].get()[1]))
     assert told(openmetrics(text)) == plain
     assert len(plain) > 200
@@ -280,7 +280,7 @@ def test_one_sample_is_the_same_answer_for_all_who_ask() -> None:
         assert exporter.get(Accept_Encoding="gzip") == first
         for url in exporter.urls:
             assert exporter.get(url) == first
-        assert exporter.values("kneepoint_samples_total") == 1
+        assert exporter.values("tcpknee_samples_total") == 1
         # Ctrl-C is as good as SIGTERM, which comes after it.
         exporter.process.send_signal(signal.SIGINT)
         assert exporter.process.wait(timeout=20) == 0
@@ -314,7 +314,7 @@ def test_a_scrape_is_answered_at_once_whoever_else_dawdles() -> None:
                     for asked, seconds in ((exporter, took), (deserted, by_itself)):
                         began = time.monotonic()
                         # Each must be answered: a refusal is an error here.
-                        assert "kneepoint_build_info" in asked.get()[1]
+                        assert "tcpknee_build_info" in asked.get()[1]
                         seconds.append(time.monotonic() - began)
                     time.sleep(0.1)
                 assert crowd.poll() is None
@@ -379,7 +379,7 @@ def test_every_query_of_the_dashboard_asks_for_what_there_is(
     queries += [v["definition"] for v in dashboard["templating"]["list"] if v["type"] == "query"]
     assert len(queries) > 40
     for query in queries:
-        asked = set(re.findall(r"\b(?:kneepoint|process)_\w+", query))
+        asked = set(re.findall(r"\b(?:tcpknee|process)_\w+", query))
         assert asked and asked <= there, query
         assert set(re.findall(r"(\w+)(?:=~|!=|=)\"", query)) <= labels, query
         for grouped in re.findall(r"(?:by|ignoring) \(([^)]*)\)", query):

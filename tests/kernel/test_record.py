@@ -16,11 +16,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-import kneepoint
 import probes
+import tcpknee
 from ends import exchange, listening
 
-COMMAND = [sys.executable, "-m", "kneepoint", "record"]
+COMMAND = [sys.executable, "-m", "tcpknee", "record"]
 UNIT = Path(__file__).parents[2] / "packaging/systemd/knee-record.service"
 
 
@@ -91,7 +91,7 @@ def test_final_row_knows_the_algorithm_and_the_owner_that_samples_told(tmp_path:
 
 
 def test_kill_9_costs_one_interval_at_most(tmp_path: Path) -> None:
-    from kneepoint import _core
+    from tcpknee import _core
 
     every = 0.2
     with listening() as (listener, port):
@@ -188,7 +188,7 @@ def test_filter_for_marks_that_the_kernel_does_not_tell_is_refused(tmp_path: Pat
 def test_one_dump_agrees_with_the_socket_s_own_tcp_info() -> None:
     with listening() as (listener, port):
         near, far = exchange(listener, 70_000)
-        table = kneepoint.sockets(ports=[port], processes=True)
+        table = tcpknee.sockets(ports=[port], processes=True)
         found = {row["local_port"]: row for row in table.to_pylist()}
         own = near.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 280)
         row = found[near.getsockname()[1]]
@@ -240,7 +240,7 @@ def test_every_number_that_ss_prints_is_that_of_our_dump() -> None:
     with listening() as (listener, port):
         held = [exchange(listener, size) for size in (1, 1_000, 300_000)]
         time.sleep(0.3)  # delayed ACKs go out
-        found = {row["cookie"]: row for row in kneepoint.sockets(ports=[port]).to_pylist()}
+        found = {row["cookie"]: row for row in tcpknee.sockets(ports=[port]).to_pylist()}
         printed = subprocess.run(
             ["ss", "-tinemH", f"sport = :{port} or dport = :{port}"], capture_output=True, text=True, check=True
         ).stdout

@@ -77,4 +77,4 @@ def test_what_is_not_a_recording_is_refused_by_name(program: Path, tmp_path: Pat
     done = subprocess.run([program, "compare", other], capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "other.rec" in done.stderr
-    assert "kneepoint-recording 3" in done.stderr
+    assert "tcpknee-recording 3" in done.stderr

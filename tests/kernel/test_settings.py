@@ -17,11 +17,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-import kneepoint
 import probes
+import tcpknee
 from leftovers import new_namespace, noted
 
-COMMAND = [sys.executable, "-m", "kneepoint", "record"]
+COMMAND = [sys.executable, "-m", "tcpknee", "record"]
 MACHINE_ID = Path("/etc/machine-id")
 
 Row = dict[str, Any]
@@ -82,7 +82,7 @@ def until(process: subprocess.Popen[str], folder: Path, *conditions: str) -> Non
 
 
 def rows_where(folder: Path, condition: str) -> int:
-    (found,) = kneepoint.sql(f"select count(*) as n from settings where {condition}", folder).to_pylist()
+    (found,) = tcpknee.sql(f"select count(*) as n from settings where {condition}", folder).to_pylist()
     return int(found["n"])
 
 
@@ -232,12 +232,12 @@ def test_a_cookie_leads_to_its_boot_and_host(tmp_path: Path) -> None:
         select distinct boot_id, host_id
         from sockets join (select distinct boot_id, host_id from settings) using (boot_id)
     """
-    found = kneepoint.sql(query, tmp_path).to_pylist()
+    found = tcpknee.sql(query, tmp_path).to_pylist()
     assert [row["boot_id"] for row in found] == [boot_id]
     if re.fullmatch("[0-9a-f]{32}", host_id):
         assert [row["host_id"] for row in found] == [host_id]
     for table in ("counters", "cpu", "nic", "qdisc"):
-        told = kneepoint.sql(f"select distinct boot_id from {table}", tmp_path).to_pylist()
+        told = tcpknee.sql(f"select distinct boot_id from {table}", tmp_path).to_pylist()
         assert [row["boot_id"] for row in told] == [boot_id], table
 
 
@@ -253,10 +253,8 @@ def test_ids_are_hashed_with_the_addresses_and_stay_the_same(tmp_path: Path, how
             subprocess.run([*COMMAND, "--out", str(folder), *options], check=True)
         for path in folder.iterdir():
             assert boot_id.encode() not in path.read_bytes() and host_id.encode() not in path.read_bytes(), path
-        (row,) = kneepoint.sql("select distinct boot_id, host_id from settings", folder).to_pylist()
-        assert kneepoint.sql("select distinct boot_id from sockets", folder).to_pylist() == [
-            {"boot_id": row["boot_id"]}
-        ]
+        (row,) = tcpknee.sql("select distinct boot_id, host_id from settings", folder).to_pylist()
+        assert tcpknee.sql("select distinct boot_id from sockets", folder).to_pylist() == [{"boot_id": row["boot_id"]}]
         ids.append(row)
     assert ids[0] == ids[1]
     assert re.fullmatch("h[0-9a-f]{16}", ids[0]["boot_id"])
@@ -275,4 +273,4 @@ def test_without_the_host_s_tables_there_are_no_settings_but_the_boot(tmp_path: 
     with connection():
         subprocess.run([*COMMAND, "--out", str(tmp_path), "--for", "50ms", "--no-host"], check=True)
     assert {path.name.rsplit("-", 1)[0] for path in tmp_path.iterdir()} == {"sockets"}
-    assert kneepoint.sql("select count(*) as n from sockets where boot_id is null", tmp_path).to_pylist() == [{"n": 0}]
+    assert tcpknee.sql("select count(*) as n from sockets where boot_id is null", tmp_path).to_pylist() == [{"n": 0}]

@@ -22,7 +22,7 @@ import pytest
 import marked
 import probes
 
-KNEE = (sys.executable, "-m", "kneepoint")
+KNEE = (sys.executable, "-m", "tcpknee")
 BLOB = os.urandom(1_000_000)
 DEVICES = Path("/sys/class/net")
 # curl: seconds to connect, seconds in all.
@@ -170,7 +170,7 @@ def test_an_ordinary_user_needs_no_root(port: int) -> None:
         "open('/proc/self/status').read().split('CapEff:')[1].split()[0])"
     )
     python = probes.as_nobody()
-    command = [*python, "-m", "kneepoint", "shell", "--rtt", "20ms", "--", python[-1], "-c", program]
+    command = [*python, "-m", "tcpknee", "shell", "--rtt", "20ms", "--", python[-1], "-c", program]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd="/")
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.split() == ["65534", str(len(BLOB)), "0" * 16]

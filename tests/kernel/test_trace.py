@@ -17,22 +17,22 @@ from typing import Any
 
 import pytest
 
-import kneepoint
 import probes
+import tcpknee
 from building import ROOT, run
-from kneepoint.cli import report
-from kneepoint.errors import KernelUnsupported, RunFolderError, UsageError
-from kneepoint.live import qdiscs, trace, which
 from lab import Lab, laid_out
 from loaded import programs, programs_of
 from seen import whole
+from tcpknee.cli import report
+from tcpknee.errors import KernelUnsupported, RunFolderError, UsageError
+from tcpknee.live import qdiscs, trace, which
 
 TRACED = ROOT / "tests/kernel/traced.py"
 PORT, OTHER_PORT = 5301, 5302
 SENT_BYTES = 3_000_000
 RATE_BITS_PER_SEC = 20_000_000
 BUFFER_BYTES = 60_000
-KNEE = (sys.executable, "-m", "kneepoint", "trace")
+KNEE = (sys.executable, "-m", "tcpknee", "trace")
 
 
 @pytest.fixture(scope="module")
@@ -240,7 +240,7 @@ def awaited(what: Any, seconds: float = 15) -> Any:
 def closed_connections(out: Path) -> int:
     """As they are in the tables so far, of which there may be none yet."""
     with contextlib.suppress(RunFolderError, UsageError):
-        return int(kneepoint.sql("from connections where closed", out).num_rows)
+        return int(tcpknee.sql("from connections where closed", out).num_rows)
     return 0
 
 
@@ -258,11 +258,11 @@ def test_what_a_killed_trace_had_seen_two_seconds_before_can_be_asked_for(lab: L
         process.wait()
     assert not (out / "trace.json").exists()
     asked = "select cookie, count(*) as acks, max(bytes_acked) as acked from acks group by all"
-    (row,) = kneepoint.sql(asked, out).to_pylist()
+    (row,) = tcpknee.sql(asked, out).to_pylist()
     assert row["cookie"] == sent["cookie"]
     # The SYN counts as one.
     assert row["acked"] == 300_001
-    (connection,) = kneepoint.sql("select acks, closed from connections", out).to_pylist()
+    (connection,) = tcpknee.sql("select acks, closed from connections", out).to_pylist()
     assert connection == {"acks": row["acks"], "closed": True}
     assert {path.name for path in out.glob("*.part")} == {f"{table}-000001.parquet.part" for table in trace.TABLES}
     assert not list(out.glob("*.parquet")), "reading changes nothing"

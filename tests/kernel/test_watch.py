@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 HELD = Path(__file__).with_name("held.py")
-COMMAND = [sys.executable, "-m", "kneepoint", "watch", "--every", "200ms"]
+COMMAND = [sys.executable, "-m", "tcpknee", "watch", "--every", "200ms"]
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace to fill needs root"),
@@ -243,7 +243,7 @@ def test_signals_leave_the_terminal_as_it_was(tmp_path: Path, empty: str, by: si
 
 HELD_BY_A_SAMPLE = """
 import sys
-from kneepoint.live.watch import sample, view
+from tcpknee.live.watch import sample, view
 taken = sample.take({"netns": sys.argv[1]}, None)
 taken = sample.take({"netns": sys.argv[1]}, taken)
 rows = view.ordered(taken, "peer", False)

@@ -27,7 +27,7 @@ class Pty:
         self.ours, theirs = pty.openpty()
         termios.tcsetwinsize(self.ours, (24, 80))
         self.before = termios.tcgetattr(self.ours)
-        watch = [sys.executable, "-m", "kneepoint", "watch", "--every", "100ms"]
+        watch = [sys.executable, "-m", "tcpknee", "watch", "--every", "100ms"]
         self.process = subprocess.Popen(
             # A controlling terminal sends SIGHUP when it closes.
             ["setsid", *([] if nohup else ["--ctty"]), *watch],

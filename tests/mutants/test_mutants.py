@@ -152,7 +152,7 @@ def test_a_mutant_in_a_room_is_what_python_imports(tmp_path: Path) -> None:
     [stats] = [part for part in parts.PARTS if part.name == "stats"]
     mutant = next(mutant for mutant in stats.mutants() if mutant.file.endswith("evidence/stats.py"))
     package = tree.package_with(mutant, tmp_path)
-    words = [sys.executable, "-c", "import kneepoint.runs.summary, kneepoint.evidence.stats as m; print(m.__file__)"]
+    words = [sys.executable, "-c", "import tcpknee.runs.summary, tcpknee.evidence.stats as m; print(m.__file__)"]
     environment = {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
     imported = Path(done.stdout.strip())

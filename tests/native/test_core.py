@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from kneepoint import _core
-from kneepoint.errors import Cancelled, EngineError, ScenarioError
+from tcpknee import _core
+from tcpknee.errors import Cancelled, EngineError, ScenarioError
 
 SHORT = """
 title = "short"

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import kneepoint
-from kneepoint import _core
+import tcpknee
+from tcpknee import _core
 
 SCENARIO = """
 title = "captured"
@@ -43,7 +43,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str,
 
 def test_a_simulated_flow_read_back_is_what_its_tables_say(simulated: tuple[Path, dict[str, Any]]) -> None:
     path, flow = simulated
-    found = kneepoint.import_pcap(path)
+    found = tcpknee.import_pcap(path)
     (row,) = found.connections.to_pylist()
     assert {name: row[name] for name in SAME} == pytest.approx({name: flow[name] for name in SAME})
     assert row["total_retrans"] > 0
@@ -62,7 +62,7 @@ def test_a_simulated_flow_read_back_is_what_its_tables_say(simulated: tuple[Path
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 def test_tshark_measures_the_same_rtts_and_retransmissions(simulated: tuple[Path, dict[str, Any]]) -> None:
     path, _ = simulated
-    found = kneepoint.import_pcap(path)
+    found = tcpknee.import_pcap(path)
     fields = [word for name in FIELDS for word in ("-e", name)]
     asked = ["tshark", "-n", "-r", path, "-T", "fields", "-E", "separator=,", "-E", "occurrence=f", *fields]
     lines = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.splitlines()

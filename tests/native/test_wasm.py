@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from kneepoint import _core
+from tcpknee import _core
 
 ROOT = Path(__file__).resolve().parents[2]
 HOST = Path(__file__).with_name("cell.mjs")

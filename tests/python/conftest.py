@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kneepoint.cli import main
+from tcpknee.cli import main
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -42,8 +42,8 @@ def small(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def small_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of one run of that scenario, for tests that only read."""
-    import kneepoint
+    import tcpknee
 
     out = tmp_path_factory.mktemp("shared") / "run"
-    kneepoint.run(SMALL, out=out)
+    tcpknee.run(SMALL, out=out)
     return out

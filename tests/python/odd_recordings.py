@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kneepoint import _core
+from tcpknee import _core
 
 Columns = dict[str, list[Any]]
 Oddity = Callable[[Columns, np.random.Generator], None]

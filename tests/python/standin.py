@@ -14,8 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from kneepoint import _core
-from kneepoint.runs import folder, programs, tables
+from tcpknee import _core
+from tcpknee.runs import folder, programs, tables
 
 UNTOLD = (
     "cwnd_limited_us",

@@ -12,9 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from kneepoint import _core
-from kneepoint.datasets.table import Table
-from kneepoint.runs.tables import of_engine
+from tcpknee import _core
+from tcpknee.datasets.table import Table
+from tcpknee.runs.tables import of_engine
 
 SMALL = """\
 title = "Small"
@@ -110,7 +110,7 @@ class Ended:
 def spawn(*words: str | Path, cwd: Path) -> subprocess.Popen[str]:
     """`knee` in a process of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "kneepoint", *map(str, words)],
+        [sys.executable, "-m", "tcpknee", *map(str, words)],
         cwd=cwd,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -41,7 +41,7 @@ def test_a_switchback_treats_one_of_every_two_periods() -> None:
 
 @pytest.mark.parametrize(("truth", "wrong"), [(0.8, 1), (1.2, 1)])
 def test_a_sign_is_wrong_where_the_interval_is_on_the_other_side_of_1(truth: float, wrong: int) -> None:
-    from kneepoint.fleet.statistics import Interval
+    from tcpknee.fleet.statistics import Interval
 
     intervals = [Interval(1, low, high, 9, 9, 9, 0.1, 8) for low, high in ((1.1, 1.3), (0.5, 0.7), (0.9, 1.25))]
     outcome = ab_designs.Outcome("x", truth, intervals)

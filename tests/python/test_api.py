@@ -7,28 +7,28 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-import kneepoint
-from kneepoint.errors import ScenarioError
-from kneepoint.runs import compose
+import tcpknee
 from support import SMALL, tables_of
+from tcpknee.errors import ScenarioError
+from tcpknee.runs import compose
 
 
 @pytest.fixture(scope="module")
-def run() -> kneepoint.Run:
+def run() -> tcpknee.Run:
     """A run in memory."""
-    return kneepoint.run(SMALL)
+    return tcpknee.run(SMALL)
 
 
 def test_a_run_in_memory_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    run = kneepoint.run(SMALL)
+    run = tcpknee.run(SMALL)
     assert run.folder is None and run.complete
     assert len(run.runs) == len(run.flows) == 6
     assert list(tmp_path.iterdir()) == []
 
 
-def test_memory_and_folder_hold_the_same_tables(run: kneepoint.Run, small_run: Path) -> None:
-    stored = kneepoint.open(small_run)
+def test_memory_and_folder_hold_the_same_tables(run: tcpknee.Run, small_run: Path) -> None:
+    stored = tcpknee.open(small_run)
     for name in ("runs", "flows", "samples", "queue", "events"):
         assert run.table(name).arrow().to_pylist() == stored.table(name).arrow().to_pylist()
         assert run.table(name).describe() == stored.table(name).describe()
@@ -39,7 +39,7 @@ def test_memory_and_folder_hold_the_same_tables(run: kneepoint.Run, small_run: P
     assert metrics == of_stored
 
 
-def test_every_column_has_its_meaning(run: kneepoint.Run) -> None:
+def test_every_column_has_its_meaning(run: tcpknee.Run) -> None:
     for name in ("runs", "flows", "samples", "queue", "events"):
         for column, about in run.table(name).describe().items():
             assert set(about) == {"unit", "doc", "source"}, column
@@ -48,8 +48,8 @@ def test_every_column_has_its_meaning(run: kneepoint.Run) -> None:
 
 def test_arrow_memory_is_the_engines_own() -> None:
     """The same address through two imports: neither made a copy."""
-    from kneepoint import _core
-    from kneepoint.runs.tables import as_table
+    from tcpknee import _core
+    from tcpknee.runs.tables import as_table
 
     output = _core.parse(SMALL, "t").run_cell(0, 0)
     for column in ("snd_cwnd", "t_ns", "cell"):
@@ -57,7 +57,7 @@ def test_arrow_memory_is_the_engines_own() -> None:
         assert len(addresses) == 1
 
 
-def test_pandas_and_polars_see_the_same_memory(run: kneepoint.Run) -> None:
+def test_pandas_and_polars_see_the_same_memory(run: tcpknee.Run) -> None:
     pytest.importorskip("pandas")
     polars = pytest.importorskip("polars")
     samples = run.samples.arrow()
@@ -71,14 +71,14 @@ def test_pandas_and_polars_see_the_same_memory(run: kneepoint.Run) -> None:
     assert [chunk.to_arrow().buffers()[1].address for chunk in series.get_chunks()] == addresses
 
 
-def test_tables_speak_the_arrow_interface(run: kneepoint.Run) -> None:
+def test_tables_speak_the_arrow_interface(run: tcpknee.Run) -> None:
     assert pa.table(run.queue).num_rows == len(run.queue)
     assert run.flows["algorithm"].to_pylist()[:3] == ["cubic"] * 3
     assert "goodput_bits_per_sec" in run.flows.columns
 
 
-def test_keywords_are_a_scenario(run: kneepoint.Run) -> None:
-    other = kneepoint.run(
+def test_keywords_are_a_scenario(run: tcpknee.Run) -> None:
+    other = tcpknee.run(
         title="Small",
         duration="2s",
         warmup="500ms",
@@ -91,62 +91,60 @@ def test_keywords_are_a_scenario(run: kneepoint.Run) -> None:
 
 
 def test_compare_pairs_its_algorithms() -> None:
-    run = kneepoint.compare(
-        "cubic", "reno", rate="10Mbit/s", rtt="20ms", loss="1%", duration="2s", warmup="0s", repeat=2
-    )
+    run = tcpknee.compare("cubic", "reno", rate="10Mbit/s", rtt="20ms", loss="1%", duration="2s", warmup="0s", repeat=2)
     assert [group.algorithm for group in run.summary.groups] == ["cubic", "reno"]
     assert {(verdict.a, verdict.b) for verdict in run.summary.verdicts} == {("cubic", "reno")}
-    mixed = kneepoint.compare("cubic:1,reno:2", rate="10Mbit/s", duration="1s", warmup="0s", repeat=1)
+    mixed = tcpknee.compare("cubic:1,reno:2", rate="10Mbit/s", duration="1s", warmup="0s", repeat=1)
     assert [group.count for group in mixed.summary.groups] == [1, 2]
 
 
-def test_workers_change_nothing_in_memory(run: kneepoint.Run) -> None:
-    assert kneepoint.run(SMALL, workers=1).samples.arrow().equals(run.samples.arrow())
+def test_workers_change_nothing_in_memory(run: tcpknee.Run) -> None:
+    assert tcpknee.run(SMALL, workers=1).samples.arrow().equals(run.samples.arrow())
 
 
 def test_a_run_resumes_through_the_api(tmp_path: Path) -> None:
     """What a killed run leaves: `run.json` that says interrupted, and parts."""
-    from kneepoint import _core
-    from kneepoint.runs import tables
-    from kneepoint.runs.folder import RunFolder
+    from tcpknee import _core
+    from tcpknee.runs import tables
+    from tcpknee.runs.folder import RunFolder
 
-    kneepoint.run(SMALL, out=tmp_path / "whole")
+    tcpknee.run(SMALL, out=tmp_path / "whole")
     meta = RunFolder.open(tmp_path / "whole").read_json()
     folder = RunFolder.create(tmp_path / "killed")
     folder.write_json({**meta, "status": "interrupted"})
     folder.write_part((1, 1), tables.of_simulator(_core.parse(SMALL, "t").run_cell(1, 1)))
     folder.unlock()
-    run = kneepoint.run(out=tmp_path / "killed", resume=True)
+    run = tcpknee.run(out=tmp_path / "killed", resume=True)
     assert run.complete
     assert run.meta["sessions"][-1]["repetitions"] == 5
     assert tables_of(tmp_path / "killed") == tables_of(tmp_path / "whole")
-    assert (run.meta["file"], run.meta["command"]) == ("<text>", "kneepoint.run(scenario)")
+    assert (run.meta["file"], run.meta["command"]) == ("<text>", "tcpknee.run(scenario)")
 
 
 def test_errors_are_of_one_family(tmp_path: Path) -> None:
-    with pytest.raises(kneepoint.ScenarioError, match=r"<text>:1: "):
-        kneepoint.run("duration = 1")
-    with pytest.raises(kneepoint.ScenarioError, match=r"none\.toml: there is no such file"):
-        kneepoint.run(tmp_path / "none.toml")
-    with pytest.raises(kneepoint.ScenarioError, match=r"(?m)^run\(\): paht: unknown key"):
-        kneepoint.run(duration="1s", paht={"rate": "1Mbit/s"})
-    with pytest.raises(kneepoint.UsageError, match="got a scenario and settings"):
-        kneepoint.run(SMALL, duration="1s")
-    with pytest.raises(kneepoint.UsageError, match="expected a scenario"):
-        kneepoint.run()
-    with pytest.raises(kneepoint.UsageError, match="workers: got 0"):
-        kneepoint.run(SMALL, workers=0)
-    with pytest.raises(kneepoint.UsageError, match=r"path\.rate: got None"):
-        kneepoint.run(path={"rate": None})
-    with pytest.raises(kneepoint.RunFolderError):
-        kneepoint.open(tmp_path)
-    with pytest.raises(kneepoint.MissingTable):
-        kneepoint.run(SMALL).table("flow")
-    for error in (kneepoint.ScenarioError, kneepoint.EngineError, kneepoint.UsageError, kneepoint.RunFolderError):
-        assert issubclass(error, kneepoint.KneepointError)
-    assert issubclass(kneepoint.MissingTable, kneepoint.RunFolderError)
-    assert issubclass(kneepoint.MissingColumn, kneepoint.RunFolderError)
-    assert issubclass(kneepoint.KernelUnsupported, kneepoint.EngineError)
+    with pytest.raises(tcpknee.ScenarioError, match=r"<text>:1: "):
+        tcpknee.run("duration = 1")
+    with pytest.raises(tcpknee.ScenarioError, match=r"none\.toml: there is no such file"):
+        tcpknee.run(tmp_path / "none.toml")
+    with pytest.raises(tcpknee.ScenarioError, match=r"(?m)^run\(\): paht: unknown key"):
+        tcpknee.run(duration="1s", paht={"rate": "1Mbit/s"})
+    with pytest.raises(tcpknee.UsageError, match="got a scenario and settings"):
+        tcpknee.run(SMALL, duration="1s")
+    with pytest.raises(tcpknee.UsageError, match="expected a scenario"):
+        tcpknee.run()
+    with pytest.raises(tcpknee.UsageError, match="workers: got 0"):
+        tcpknee.run(SMALL, workers=0)
+    with pytest.raises(tcpknee.UsageError, match=r"path\.rate: got None"):
+        tcpknee.run(path={"rate": None})
+    with pytest.raises(tcpknee.RunFolderError):
+        tcpknee.open(tmp_path)
+    with pytest.raises(tcpknee.MissingTable):
+        tcpknee.run(SMALL).table("flow")
+    for error in (tcpknee.ScenarioError, tcpknee.EngineError, tcpknee.UsageError, tcpknee.RunFolderError):
+        assert issubclass(error, tcpknee.TcpkneeError)
+    assert issubclass(tcpknee.MissingTable, tcpknee.RunFolderError)
+    assert issubclass(tcpknee.MissingColumn, tcpknee.RunFolderError)
+    assert issubclass(tcpknee.KernelUnsupported, tcpknee.EngineError)
 
 
 def test_a_comparison_leaves_out_a_sixth_of_its_duration_but_no_more_than_5_s() -> None:
@@ -158,4 +156,4 @@ def test_a_comparison_leaves_out_a_sixth_of_its_duration_but_no_more_than_5_s() 
     assert warmup(duration="2min") == "5s"
     assert warmup(duration="3s", warmup="1s") == "1s"
     with pytest.raises(ScenarioError, match="duration"):
-        kneepoint.compare("cubic", rate="1Mbit/s", rtt="1ms", duration="soon")
+        tcpknee.compare("cubic", rate="1Mbit/s", rtt="1ms", duration="soon")

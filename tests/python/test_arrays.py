@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kneepoint.runs.arrays import numbers
+from tcpknee.runs.arrays import numbers
 
 
 @pytest.mark.parametrize("type_", [pa.int32(), pa.int64(), pa.uint64(), pa.float64()])

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import kneepoint
-from kneepoint.calibration import profile
-from kneepoint.calibration.calibrate import Checked, refuse_busy
-from kneepoint.calibration.fit import Cost, Measured, fit
-from kneepoint.calibration.measuring import Predicted
-from kneepoint.calibration.micro import CALIBRATED, DIFFERS, HELD_BACK, Micro, requests
-from kneepoint.calibration.rounds import even_out, levels
-from kneepoint.errors import EngineError
+import tcpknee
+from tcpknee.calibration import profile
+from tcpknee.calibration.calibrate import Checked, refuse_busy
+from tcpknee.calibration.fit import Cost, Measured, fit
+from tcpknee.calibration.measuring import Predicted
+from tcpknee.calibration.micro import CALIBRATED, DIFFERS, HELD_BACK, Micro, requests
+from tcpknee.calibration.rounds import even_out, levels
+from tcpknee.errors import EngineError
 
 COUNTS = {"a": {"send_ns": 2.0, "copy_ns": 10.0}, "b": {"send_ns": 2.0, "copy_ns": 1_000.0}}
 """How often two runs do two operations."""
@@ -142,5 +142,5 @@ def test_a_written_profile_is_one_that_scenarios_can_name(tmp_path: Path) -> Non
     profile.keep(tmp_path / "host.toml", text)
     scenario = tmp_path / "scenario.toml"
     scenario.write_text(requests(64).text(costs="file host.toml"))
-    (flow,) = kneepoint.run(scenario).flows.arrow().to_pylist()
+    (flow,) = tcpknee.run(scenario).flows.arrow().to_pylist()
     assert flow["requests"] > 1_000

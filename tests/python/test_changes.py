@@ -9,7 +9,7 @@ from dataclasses import fields
 
 import pytest
 
-from kneepoint.doctor.changes import (
+from tcpknee.doctor.changes import (
     KINDS,
     BootFile,
     Change,
@@ -31,10 +31,10 @@ from kneepoint.doctor.changes import (
     change_of,
     netlink,
 )
-from kneepoint.doctor.changes.qdisc import FQ_CE_THRESHOLD, FQ_NO_CE_THRESHOLD, codel_told_us, given_back
-from kneepoint.doctor.changes.rfs import power_of_two
-from kneepoint.doctor.cpus import mask_like, of_mask
-from kneepoint.errors import UsageError
+from tcpknee.doctor.changes.qdisc import FQ_CE_THRESHOLD, FQ_NO_CE_THRESHOLD, codel_told_us, given_back
+from tcpknee.doctor.changes.rfs import power_of_two
+from tcpknee.doctor.cpus import mask_like, of_mask
+from tcpknee.errors import UsageError
 
 EXAMPLES: dict[Change, str] = {
     Sysctl("net.ipv4.tcp_rmem", "4096 131072 6291456"): "sysctl -w 'net.ipv4.tcp_rmem=4096 131072 6291456'",

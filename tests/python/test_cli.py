@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-import kneepoint
-from kneepoint.evidence import metrics
+import tcpknee
 from support import SMALL, Ended, knee, refused, tables_of
+from tcpknee.evidence import metrics
 
 Call = Callable[..., Ended]
 
@@ -60,7 +60,7 @@ def test_run_json_says_what_was_asked_and_on_what(call: Call, small: Path, tmp_p
     assert [cell["axes"] for cell in found["cells"]] == [[["flow.0.algorithm", name]] for name in ("cubic", "bbr1")]
     assert any(found["facts"][position][0] == "path.bdp_bytes" for position in found["cells"][0]["describe"])
     assert set(found["host"]) == {"name", "boot_id", "kernel", "machine", "cpu", "cpus"}
-    assert {"kneepoint", "python", "pyarrow"} <= set(found["versions"])
+    assert {"tcpknee", "python", "pyarrow"} <= set(found["versions"])
     assert found["command"] == f"knee run {small}"
     [session] = found["sessions"]
     assert (session["workers"], session["repetitions"]) == (2, 6)
@@ -211,7 +211,7 @@ def test_resume_is_refused_for_another_scenario_and_without_a_folder(call: Call,
     )
     meta = json.loads((tmp_path / "out" / "run.json").read_text())
     (tmp_path / "out" / "run.json").write_text(json.dumps({**meta, "engine_version": "0.0.1"}))
-    refused(call("run", "--resume", "--out", "out"), "begun by kneepoint 0.0.1")
+    refused(call("run", "--resume", "--out", "out"), "begun by tcpknee 0.0.1")
 
 
 def test_resuming_what_is_complete_shows_it_again(call: Call, small: Path, tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_csv_has_every_table_with_units_in_its_names(call: Call, small_run: Path
     told = pyarrow.csv.read_csv(
         tmp_path / "csv" / "samples.csv", convert_options=pyarrow.csv.ConvertOptions(strings_can_be_null=False)
     )
-    samples = kneepoint.open(small_run).samples.arrow()
+    samples = tcpknee.open(small_run).samples.arrow()
     assert told.column_names == samples.column_names and len(told) == len(samples) > 500
     for name in samples.column_names:
         found = samples[name].cast(pa.string()) if pa.types.is_dictionary(samples[name].type) else samples[name]
@@ -298,7 +298,7 @@ def test_csv_is_of_what_was_imported_too(call: Call, tmp_path: Path) -> None:
     assert sorted(file.name for file in (tmp_path / "o'ut").iterdir()) == ["iperf3_intervals.csv", "iperf3_streams.csv"]
     with (tmp_path / "o'ut" / "iperf3_intervals.csv").open() as file:
         rows = list(csv.DictReader(file))
-    intervals = kneepoint.import_iperf3(data / "v3.12-bidir.json").intervals.to_pylist()
+    intervals = tcpknee.import_iperf3(data / "v3.12-bidir.json").intervals.to_pylist()
     for name in ("bytes", "snd_cwnd_bytes", "srtt_us", "sender"):
         written = [None if row[name] is None else str(row[name]).lower() for row in intervals]
         assert [row[name] or None for row in rows] == written
@@ -326,7 +326,7 @@ def test_mahimahi_trace_of_a_run_has_the_rate_of_every_second_within_a_packet(
     assert call("export", small_run, "--format", "mahimahi", "--out", "a.down", "--cell", "1", "--rep", "2").code == 0
     times_ms = [int(line) for line in (tmp_path / "a.down").read_text().splitlines()]
     assert times_ms == sorted(times_ms)
-    queue = kneepoint.open(small_run).queue.arrow().to_pylist()
+    queue = tcpknee.open(small_run).queue.arrow().to_pylist()
     rows = {row["t_ns"]: row["sent_bytes"] for row in queue if (row["cell"], row["rep"]) == (1, 2)}
     assert len(rows) == 200
     for t_ns, sent_bytes in rows.items():
@@ -393,7 +393,7 @@ def test_help_is_the_answer_to_no_command(call: Call) -> None:
     assert bare.code == 2
     assert "compare" in bare.err
     assert "compare" in call("--help").out
-    assert call("--version").out.startswith("kneepoint 0.")
+    assert call("--version").out.startswith("tcpknee 0.")
 
 
 def test_help_and_list_import_nothing_heavy(tmp_path: Path) -> None:
@@ -402,7 +402,7 @@ def test_help_and_list_import_nothing_heavy(tmp_path: Path) -> None:
     import sys
 
     program = (
-        "import sys\nfrom kneepoint.cli import main\n"
+        "import sys\nfrom tcpknee.cli import main\n"
         "try: main()\nexcept SystemExit: pass\n"
         "heavy = {'pyarrow', 'numpy', 'scipy', 'rich', 'altair', 'pandas', 'textual'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
@@ -419,7 +419,7 @@ def test_a_run_has_no_threads_of_linear_algebra_and_tells_nobody_of_it() -> None
     import sys
 
     count = "import os, sys; print(len(os.listdir('/proc/self/task')), os.environ.get('OPENBLAS_NUM_THREADS'))"
-    program = f"from kneepoint.cli import blas\nblas.import_numpy()\n{count}"
+    program = f"from tcpknee.cli import blas\nblas.import_numpy()\n{count}"
     environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
     said = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert said.stdout.split() == ["1", "None"]
@@ -437,7 +437,7 @@ def test_a_closed_pipe_is_no_traceback(tmp_path: Path) -> None:
     import subprocess
     import sys
 
-    command = f"{sys.executable} -m kneepoint list keys | head -1"
+    command = f"{sys.executable} -m tcpknee list keys | head -1"
     ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert "Traceback" not in ended.stderr and "BrokenPipe" not in ended.stderr
 
@@ -477,7 +477,7 @@ def test_transfers_are_told_by_size(call: Call, tmp_path: Path) -> None:
     sizes = [line.removeprefix("web (cubic)").strip().split("  ")[0] for line in lines[3:6]]
     assert sizes == ["< 10 kB", "10 to 100 kB", "100 kB to 1 MB"] and lines[6].split()[2] == "all"
     told = json.loads(call("run", "web.toml", "--out", "again", "-q", "--json").out)["cells"][0]["metrics"]
-    flows = kneepoint.open(tmp_path / "run").flows.arrow().to_pylist()
+    flows = tcpknee.open(tmp_path / "run").flows.arrow().to_pylist()
     small = [row for row in flows if row["transfer_bytes"] < 10_000]
     assert told["transfers_below_10kB"]["mean"] == len(small) / 2
     by_rep = [sorted(row["completion_us"] or math.inf for row in small if row["rep"] == rep) for rep in (0, 1)]

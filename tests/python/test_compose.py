@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kneepoint import human
-from kneepoint.errors import ScenarioError, UsageError
-from kneepoint.evidence import written
-from kneepoint.evidence.stats import Estimate
-from kneepoint.runs import compose
+from tcpknee import human
+from tcpknee.errors import ScenarioError, UsageError
+from tcpknee.evidence import written
+from tcpknee.evidence.stats import Estimate
+from tcpknee.runs import compose
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 scalars = st.one_of(texts, st.integers(-(2**63), 2**63 - 1), st.booleans(), st.floats(allow_nan=False))

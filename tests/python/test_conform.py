@@ -12,14 +12,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kneepoint import _core
-from kneepoint.cli import conform as verb
-from kneepoint.conformance import conform, overlay
-from kneepoint.conformance.conform import Compared, Pair
-from kneepoint.runs import api
-from kneepoint.runs.doubts import Doubt
-from kneepoint.runs.results import Run, Table
 from support import Ended
+from tcpknee import _core
+from tcpknee.cli import conform as verb
+from tcpknee.conformance import conform, overlay
+from tcpknee.conformance.conform import Compared, Pair
+from tcpknee.runs import api
+from tcpknee.runs.doubts import Doubt
+from tcpknee.runs.results import Run, Table
 
 SCENARIO = """
 title    = "two algorithms, with and without loss"

@@ -1,4 +1,4 @@
-"""`kneepoint.Dataset`: folders of tables, whatever wrote them."""
+"""`tcpknee.Dataset`: folders of tables, whatever wrote them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import kneepoint
-from kneepoint import _core, imports, provenance
-from kneepoint.datasets.dataset import Dataset
-from kneepoint.errors import MissingTable, RunFolderError
+import tcpknee
 from support import SMALL, Ended, refused
+from tcpknee import _core, imports, provenance
+from tcpknee.datasets.dataset import Dataset
+from tcpknee.errors import MissingTable, RunFolderError
 
 Call = Callable[..., Ended]
 
@@ -58,7 +58,7 @@ def test_a_run_says_what_it_is_and_where_it_comes_from(small_run: Path) -> None:
     assert (told.host, told.boot_id, told.kernel) == (host["name"], host["boot_id"], host["kernel"])
     assert told.version == _core.version() and told.began is not None
     assert len(found.table("flows")) == 6
-    opened = kneepoint.open(small_run)
+    opened = tcpknee.open(small_run)
     assert opened.dataset.tables == found.tables
     assert opened.flows.arrow().equals(found.table("flows").arrow())
 
@@ -197,7 +197,7 @@ def test_a_relative_folder_whose_name_looks_like_a_uri_is_a_folder(call: Call, s
     ended = call("run", small, "--out", "a:b", "-q")
     assert ended.code == 0, ended.err
     assert call("sql", "select count(*) as n from flows", "a:b", "--csv").out == "n\n6\n"
-    assert kneepoint.open("a:b").rows("samples", ["t_ns"], cell=0, rep=0).num_rows > 0
+    assert tcpknee.open("a:b").rows("samples", ["t_ns"], cell=0, rep=0).num_rows > 0
     assert call("report", "a:b", "--figure", "timeseries", "-q").code == 0
     assert (tmp_path / "a:b" / "timeseries.svg").is_file()
 

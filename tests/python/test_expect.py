@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kneepoint.evidence import expect, metrics, published, written
-from kneepoint.evidence.expressions import Problem, Quantity, parse, parse_figure
-from kneepoint.evidence.published import Published
-from kneepoint.runs.summary import Summary, summarise
-from kneepoint.runs.terms import OfCells
 from support import cell, compared, flow, flows
+from tcpknee.evidence import expect, metrics, published, written
+from tcpknee.evidence.expressions import Problem, Quantity, parse, parse_figure
+from tcpknee.evidence.published import Published
+from tcpknee.runs.summary import Summary, summarise
+from tcpknee.runs.terms import OfCells
 
 RATES = {"cubic": [2.0e6, 2.1e6, 1.9e6], "bbr1": [42e6, 44.3e6, 39.8e6]}
 """bbr1 is 21 times cubic, within a half per cent; each of them varies by 5 %."""

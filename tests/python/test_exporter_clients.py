@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kneepoint.live.prometheus import client, server
+from tcpknee.live.prometheus import client, server
 
 GET = b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n"
 # More than the kernel takes of what nobody reads.
@@ -55,7 +55,7 @@ def test_an_answer_says_how_long_it_is_and_that_nothing_follows(port: int) -> No
     status, head, body = asked(port, GET)
     assert (status, body == PAGE) == (200, True)
     assert f"Content-Length: {len(PAGE)}".encode() in head and b"Connection: close" in head
-    assert b"Server: kneepoint" in head and b"Date: " in head
+    assert b"Server: tcpknee" in head and b"Date: " in head
     status, head, body = asked(port, GET.replace(b"GET", b"HEAD"))
     assert (status, body) == (200, b"")
     assert f"Content-Length: {len(PAGE)}".encode() in head

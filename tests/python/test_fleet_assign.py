@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from kneepoint.errors import KernelUnsupported, UsageError
-from kneepoint.fleet.assign import cgroup, running
-from kneepoint.fleet.assign.arms import parse
-from kneepoint.fleet.assign.designs import DESIGNS, arm_of_period
-from kneepoint.fleet.assign.plan import Plan, instant, make
+from tcpknee.errors import KernelUnsupported, UsageError
+from tcpknee.fleet.assign import cgroup, running
+from tcpknee.fleet.assign.arms import parse
+from tcpknee.fleet.assign.designs import DESIGNS, arm_of_period
+from tcpknee.fleet.assign.plan import Plan, instant, make
 
 SECOND_NS = 1_000_000_000
 NOW_NS = 1_767_225_600 * SECOND_NS

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from drawn_fleets import HOUR, NOON, fleet, written
-from kneepoint import fleet as fleets
-from kneepoint.errors import RunFolderError, UsageError
 from support import Ended
 from support import refused as refused_in_a_line
+from tcpknee import fleet as fleets
+from tcpknee.errors import RunFolderError, UsageError
 from test_fleet_connections import recording, sample
 
 Call = Callable[..., Ended]

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kneepoint.errors import RunFolderError, UsageError
-from kneepoint.fleet import connections
-from kneepoint.fleet.connections import opening
 from support import Ended
+from tcpknee.errors import RunFolderError, UsageError
+from tcpknee.fleet import connections
+from tcpknee.fleet.connections import opening
 
 Call = Callable[..., Ended]
 

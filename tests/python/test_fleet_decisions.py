@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kneepoint.errors import UsageError
-from kneepoint.fleet import statistics
-from kneepoint.fleet.statistics import Interval, Moments, minus
+from tcpknee.errors import UsageError
+from tcpknee.fleet import statistics
+from tcpknee.fleet.statistics import Interval, Moments, minus
 
 RATIO = Interval(1.0, 0.97, 1.01, 1000, 100, 80.0, 0.01, 79.0, logarithmic=True, p_value=0.4)
 

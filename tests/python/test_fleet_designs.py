@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kneepoint.errors import UsageError
-from kneepoint.fleet import statistics
-from kneepoint.fleet.statistics import Effect, Interval, tally
-from kneepoint.fleet.statistics.robust import contrast
+from tcpknee.errors import UsageError
+from tcpknee.fleet import statistics
+from tcpknee.fleet.statistics import Effect, Interval, tally
+from tcpknee.fleet.statistics.robust import contrast
 
 GRAB = 2.5
 

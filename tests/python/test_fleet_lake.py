@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kneepoint import fleet
-from kneepoint.errors import RunFolderError, UsageError
-from kneepoint.fleet.connections import Lake, opened, read
+from tcpknee import fleet
+from tcpknee.errors import RunFolderError, UsageError
+from tcpknee.fleet.connections import Lake, opened, read
 from test_fleet_compare import counted
 from test_fleet_connections import recording
 from test_fleet_connections import sample as row_of

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kneepoint.fleet import statistics
-from kneepoint.fleet.statistics import Interval, Moments, minus, tally
+from tcpknee.fleet import statistics
+from tcpknee.fleet.statistics import Interval, Moments, minus, tally
 
 SAID = json.loads((Path(__file__).parent / "fleet_oracles.json").read_text())
 ARMS = runpy.run_path(str(Path(__file__).resolve().parents[2] / "tools/fleet_oracles.py"))["data"]()

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from drawn_fleets import fleet, written
-from kneepoint import fleet_report
 from support import Ended
+from tcpknee import fleet_report
 
 Call = Callable[..., Ended]
 

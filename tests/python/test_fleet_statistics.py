@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kneepoint.errors import UsageError
-from kneepoint.fleet import statistics
-from kneepoint.fleet.statistics import Bins, Tally, tally
-from kneepoint.fleet.statistics.hashes import mixed, poisson_weights
+from tcpknee.errors import UsageError
+from tcpknee.fleet import statistics
+from tcpknee.fleet.statistics import Bins, Tally, tally
+from tcpknee.fleet.statistics.hashes import mixed, poisson_weights
 
 
 def fleet(seed: int, clusters: int = 60, shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from kneepoint.errors import RunFolderError, UsageError
-from kneepoint.fleet import connections, synthetic
-from kneepoint.fleet.synthetic import plan
 from support import Ended
+from tcpknee.errors import RunFolderError, UsageError
+from tcpknee.fleet import connections, synthetic
+from tcpknee.fleet.synthetic import plan
 
 Call = Callable[..., Ended]
 
@@ -239,7 +239,7 @@ def test_a_mix_that_is_no_good_is_refused(old: str, new: str, said: str, tmp_pat
     assert not (tmp_path / "fleet").exists()
 
 
-def test_the_mixes_that_come_with_kneepoint_can_be_drawn() -> None:
+def test_the_mixes_that_come_with_tcpknee_can_be_drawn() -> None:
     assert synthetic.shipped()
     for name in synthetic.shipped():
         mix = synthetic.read(name)

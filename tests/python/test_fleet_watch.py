@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kneepoint.errors import UsageError
-from kneepoint.fleet.assign import running
-from kneepoint.fleet.following import following
-from kneepoint.fleet.following.guards import Guard, parse
 from support import Ended
+from tcpknee.errors import UsageError
+from tcpknee.fleet.assign import running
+from tcpknee.fleet.following import following
+from tcpknee.fleet.following.guards import Guard, parse
 
 Call = Callable[..., Ended]
 GUARD = "retransmit_pct ratio <= 1.2"

@@ -10,13 +10,13 @@ import duckdb
 import pytest
 
 from drawn_fleets import fleet, written
-from kneepoint import fleet as fleets
-from kneepoint.errors import UsageError
-from kneepoint.fleet import connections
-from kneepoint.fleet.assign import running
-from kneepoint.fleet.following import following
-from kneepoint.fleet.following.guards import parse
 from support import Ended
+from tcpknee import fleet as fleets
+from tcpknee.errors import UsageError
+from tcpknee.fleet import connections
+from tcpknee.fleet.assign import running
+from tcpknee.fleet.following import following
+from tcpknee.fleet.following.guards import parse
 from test_fleet_connections import recording, sample
 
 Call = Callable[..., Ended]

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import kneepoint
-from kneepoint.runs import flent
+import tcpknee
 from support import SMALL, Ended
+from tcpknee.runs import flent
 
 Call = Callable[..., Ended]
 
@@ -38,8 +38,8 @@ arrivals = "20/s"
 
 
 @pytest.fixture(scope="module")
-def mixed() -> kneepoint.Run:
-    return kneepoint.run(MIXED)
+def mixed() -> tcpknee.Run:
+    return tcpknee.run(MIXED)
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -84,10 +84,10 @@ def test_a_run_is_what_the_loader_of_flent_demands(call: Call, small_run: Path, 
 
 def test_import_reads_back_equal_values(call: Call, small_run: Path, tmp_path: Path) -> None:
     assert call("export", small_run, "--format", "flent", "--out", "a.flent.gz", "--step", "100ms").code == 0
-    tests, points, samples = kneepoint.import_flent(tmp_path / "a.flent.gz", strict=True)
+    tests, points, samples = tcpknee.import_flent(tmp_path / "a.flent.gz", strict=True)
     [test] = tests.to_pylist()
     assert (test["name"], test["duration_ns"], test["step_ns"]) == ("tcp_nup", 2 * 10**9, 10**8)
-    run = kneepoint.open(small_run)
+    run = tcpknee.open(small_run)
     rows = {row["t_ns"]: row for row in run.rows("samples", cell=0, rep=0).to_pylist()}
     times = sorted(rows)
     held = {t: rows[max(time for time in times if time <= t)] for t in range(10**8, 2 * 10**9 + 1, 10**8)}
@@ -106,7 +106,7 @@ def test_import_reads_back_equal_values(call: Call, small_run: Path, tmp_path: P
     assert told == {t_ns: queue[t_ns]["queue_delay_us"] / 1e3 for t_ns in held}
 
 
-def test_steps_add_up_to_the_bytes_of_the_flows_and_the_drops_of_the_queue(mixed: kneepoint.Run) -> None:
+def test_steps_add_up_to_the_bytes_of_the_flows_and_the_drops_of_the_queue(mixed: tcpknee.Run) -> None:
     """Also of transfers that live between two steps; nothing is told of a flow that is not there."""
     found = flent.document(mixed, 0, 0)
     results, flows = found["results"], mixed.flows.arrow().to_pylist()
@@ -141,7 +141,7 @@ def test_the_same_run_gives_the_same_bytes(call: Call, small_run: Path, tmp_path
 
 
 def test_what_cannot_be_told_is_refused_and_nothing_is_written(
-    call: Call, small_run: Path, tmp_path: Path, mixed: kneepoint.Run, monkeypatch: pytest.MonkeyPatch
+    call: Call, small_run: Path, tmp_path: Path, mixed: tcpknee.Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for words, says in (
         (["--out", "a.json"], "a.json: got another ending; expected .flent or .flent.gz"),
@@ -157,7 +157,7 @@ def test_what_cannot_be_told_is_refused_and_nothing_is_written(
     assert ended.code == 2 and "--step is for --format flent" in ended.err
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setattr(flent, "MOST_VALUES", 1000)
-    with pytest.raises(kneepoint.UsageError, match=r"expected at most 1,000 values.*longer --step"):
+    with pytest.raises(tcpknee.UsageError, match=r"expected at most 1,000 values.*longer --step"):
         flent.document(mixed, 0, 0)
 
 
@@ -165,5 +165,5 @@ def test_the_file_names_the_axes_and_that_it_is_simulated(call: Call, small_run:
     assert call("export", small_run, "--format", "flent", "--out", "a.flent", "--cell", "1").code == 0
     metadata = read(tmp_path / "a.flent")["metadata"]
     assert metadata["TITLE"] == "Small, flow.0.algorithm bbr1, repetition 0"
-    assert metadata["NOTE"].startswith("Simulated by Kneepoint") and "seed 7" in metadata["NOTE"]
+    assert metadata["NOTE"].startswith("Simulated by tcpknee") and "seed 7" in metadata["NOTE"]
     assert metadata["KERNEL_RELEASE"] is None and "seed = 7" in SMALL

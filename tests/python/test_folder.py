@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kneepoint.datasets.dataset import Dataset
-from kneepoint.errors import MissingTable, RunFolderError
-from kneepoint.runs import tables
-from kneepoint.runs.folder import RunFolder, Written, next_free
-from kneepoint.runs.results import Run
 from support import Ended, cell, refused
+from tcpknee.datasets.dataset import Dataset
+from tcpknee.errors import MissingTable, RunFolderError
+from tcpknee.runs import tables
+from tcpknee.runs.folder import RunFolder, Written, next_free
+from tcpknee.runs.results import Run
 
 META = {
     "status": "interrupted",
@@ -199,7 +199,7 @@ def test_two_processes_do_not_write_to_one_folder(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path / "run")
     folder.write_json(META)
     program = (
-        "import sys, pathlib, kneepoint.runs.folder as f, kneepoint.errors as e\n"
+        "import sys, pathlib, tcpknee.runs.folder as f, tcpknee.errors as e\n"
         "try: f.RunFolder.open(pathlib.Path(sys.argv[1])).lock()\n"
         "except e.RunFolderError as error: print(error)"
     )

@@ -18,11 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import kneepoint
-from kneepoint import Dataset, _core
-from kneepoint.errors import RunFolderError
-from kneepoint.fleet.assign.heir import Heir
+import tcpknee
 from support import SMALL, Ended, refused
+from tcpknee import Dataset, _core
+from tcpknee.errors import RunFolderError
+from tcpknee.fleet.assign.heir import Heir
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be made to write what others may not")
 
@@ -61,7 +61,7 @@ def knee(*words: str | Path, cwd: Path, **environment: str) -> Ended:
     for once in a process."""
     without_sudo = {name: value for name, value in os.environ.items() if name != "SUDO_UID"}
     process = subprocess.run(
-        [sys.executable, "-m", "kneepoint", *map(str, words)],
+        [sys.executable, "-m", "tcpknee", *map(str, words)],
         cwd=cwd,
         env=without_sudo | environment,
         capture_output=True,
@@ -121,15 +121,15 @@ def test_a_file_that_only_root_may_read_is_named_with_what_hands_it_over() -> No
             path.chmod(0o644 if path.name.startswith("others") else 0o600)
         query = "select x from things"
         # What it imports, root may read.
-        assert kneepoint.sql(query, folder).equals(Dataset(folder).rows("things"))
+        assert tcpknee.sql(query, folder).equals(Dataset(folder).rows("things"))
         os.seteuid(OTHER)
         try:
             with pytest.raises(RunFolderError) as by_sql:
-                kneepoint.sql(query, folder)
+                tcpknee.sql(query, folder)
             with pytest.raises(RunFolderError) as by_arrow:
                 Dataset(folder).rows("things")
             of_part = Dataset(folder).damaged["parts"]
-            assert kneepoint.sql("select x from others", folder).num_rows == 1
+            assert tcpknee.sql("select x from others", folder).num_rows == 1
         finally:
             os.seteuid(0)
         for said, path in ((str(by_sql.value), things), (str(by_arrow.value), things), (of_part, part)):
@@ -326,7 +326,7 @@ def test_undo_obeys_no_journal_that_another_user_may_have_written(
     victim = tmp_path / "victim"
     victim.write_text("victim\n")
     files = [{"path": str(victim), "texts": ["victim\n"]}]
-    text = json.dumps({"format": "kneepoint-journal", "version": 1, "entries": [], "files": files})
+    text = json.dumps({"format": "tcpknee-journal", "version": 1, "entries": [], "files": files})
     (folder / "journal.json").write_text(text)
     open_it(folder / "journal.json")
     refused(knee("doctor", "--undo", "--journal", folder, cwd=tmp_path), f"journal.json: {said}")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-import kneepoint
-from kneepoint.errors import EngineError, KernelUnsupported, UsageError
-from kneepoint.runs import host_settings
+import tcpknee
 from support import SMALL
+from tcpknee.errors import EngineError, KernelUnsupported, UsageError
+from tcpknee.runs import host_settings
 
 
 def test_a_run_that_needs_none_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,4 +40,4 @@ def test_a_setting_that_the_kernel_does_not_have_is_told() -> None:
 
 def test_the_simulator_has_no_machine_to_set() -> None:
     with pytest.raises(UsageError, match="allow_host_settings: got it with the engine sim"):
-        kneepoint.run(SMALL, allow_host_settings=True)
+        tcpknee.run(SMALL, allow_host_settings=True)

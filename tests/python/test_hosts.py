@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from kneepoint.cli.app import app
-from kneepoint.errors import UsageError
-from kneepoint.runs import api, hosts, measuring
-from kneepoint.runs.groups import Part
+from tcpknee.cli.app import app
+from tcpknee.errors import UsageError
+from tcpknee.runs import api, hosts, measuring
+from tcpknee.runs.groups import Part
 
 CELLS = {0: {"index": 0, "warmup_ns": 1_000_000_000}}
 

@@ -17,9 +17,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-import kneepoint
-from kneepoint import imports
+import tcpknee
 from support import Ended, refused
+from tcpknee import imports
 
 Call = Callable[..., Ended]
 
@@ -85,7 +85,7 @@ def test_an_import_goes_beside_what_the_folder_holds(call: Call, dump: Path) -> 
 
 def test_lines_of_details_alone_are_rows_of_an_old_and_a_newer_iproute2(call: Call, tmp_path: Path) -> None:
     (tmp_path / "samples.txt").write_text(f"# Two lines of ss -tie\n# old\n{OLD}\n# newer\n{NEWER}\n")
-    table = kneepoint.import_ss(tmp_path / "samples.txt")
+    table = tcpknee.import_ss(tmp_path / "samples.txt")
     assert table["bytes_acked"].to_pylist() == [9067087, 9067087]
     assert table["delivery_rate_bits_per_sec"].to_pylist() == [None, 27_900_000]
     assert table["algorithm"].to_pylist() == ["bbr", "bbr"]
@@ -98,10 +98,10 @@ def test_lines_of_details_alone_are_rows_of_an_old_and_a_newer_iproute2(call: Ca
 def test_compressed_dumps_are_read_and_their_names_tell_the_time(tmp_path: Path) -> None:
     file = tmp_path / "ss-20260821T120000.txt.gz"
     file.write_bytes(gzip.compress(f"{HEAD}ESTAB 0 0 10.0.0.1:1 10.0.0.2:2\n".encode()))
-    assert kneepoint.import_ss([file])["t_unix_ns"].to_pylist() == [1787313600 * 10**9]
-    assert kneepoint.import_ss([file], zone="+02:00")["t_unix_ns"].to_pylist() == [1787306400 * 10**9]
-    with pytest.raises(kneepoint.UsageError, match=r"got \"CEST\"; expected an offset"):
-        kneepoint.import_ss([file], zone="CEST")
+    assert tcpknee.import_ss([file])["t_unix_ns"].to_pylist() == [1787313600 * 10**9]
+    assert tcpknee.import_ss([file], zone="+02:00")["t_unix_ns"].to_pylist() == [1787306400 * 10**9]
+    with pytest.raises(tcpknee.UsageError, match=r"got \"CEST\"; expected an offset"):
+        tcpknee.import_ss([file], zone="CEST")
 
 
 def test_lines_not_understood_are_counted_and_shown(call: Call, tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_strict_imports_nothing_when_a_line_is_not_understood(call: Call, tmp_pa
     assert "dump.txt:8: nonsense here" in ended.err and "nothing was imported" in ended.err
     assert not (tmp_path / "in").exists()
     with pytest.raises(imports.NotUnderstood, match=r"dump.txt:8: nonsense here: 1 of 8 lines"):
-        kneepoint.import_ss("dump.txt", strict=True)
+        tcpknee.import_ss("dump.txt", strict=True)
     (tmp_path / "dump.txt").write_text(DUMP)
     assert call("import", "ss", "dump.txt", "--out", "in", "--strict").code == 0
 
@@ -166,7 +166,7 @@ def test_a_folder_that_cannot_be_written_is_named(call: Call, dump: Path) -> Non
 def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    command = [sys.executable, "-m", "kneepoint", "import", "ss", str(pipe), "--out", str(tmp_path / "in")]
+    command = [sys.executable, "-m", "tcpknee", "import", "ss", str(pipe), "--out", str(tmp_path / "in")]
     process = subprocess.Popen(command, stderr=subprocess.PIPE)
     with pipe.open("w"):  # what asks whether it can be opened
         pass
@@ -209,10 +209,10 @@ def test_an_access_log_becomes_requests_by_a_format_of_the_configuration(call: C
 
 
 def test_a_log_format_is_given_as_text_and_combined_is_known(tmp_path: Path) -> None:
-    combined = kneepoint.import_nginx(LOGS / "combined.log", strict=True)
+    combined = tcpknee.import_nginx(LOGS / "combined.log", strict=True)
     assert "http_user_agent" in combined.column_names
     (tmp_path / "own.log").write_text("0.250 16 10.0.0.1\n-\n1.000 20 10.0.0.2\n")
-    own = kneepoint.import_nginx(
+    own = tcpknee.import_nginx(
         tmp_path / "own.log", format="$request_time $tcpinfo_rtt $remote_addr", anonymize="truncate"
     )
     assert own.to_pydict() == {

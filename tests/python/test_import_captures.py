@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-import kneepoint
-from kneepoint.errors import UsageError
+import tcpknee
 from support import Ended
+from tcpknee.errors import UsageError
 
 Call = Callable[..., Ended]
 
@@ -77,7 +77,7 @@ def test_intervals_are_rows_of_their_own(call: Call, file: Path) -> None:
 
 
 def test_api_returns_both_tables_with_units(file: Path) -> None:
-    found = kneepoint.import_pcap(file, anonymize="truncate")
+    found = tcpknee.import_pcap(file, anonymize="truncate")
     (row,) = found.connections.to_pylist()
     assert (row["local_addr"], row["remote_addr"]) == ("10.1.2.0", "192.0.2.0")
     assert found.acks.num_rows == 2
@@ -104,7 +104,7 @@ def test_what_is_no_capture_is_refused(call: Call, tmp_path: Path) -> None:
     empty = tmp_path / "empty.pcap"
     empty.write_bytes(b"")
     with pytest.raises(UsageError, match="empty; expected packet captures"):
-        kneepoint.import_pcap(empty)
+        tcpknee.import_pcap(empty)
 
 
 def test_connection_captured_at_the_receiver_is_told(call: Call, tmp_path: Path) -> None:
@@ -144,6 +144,6 @@ def test_tcp_info_files_become_sockets(call: Call, tmp_path: Path) -> None:
     ended = call("import", "tcp-info", path, "--out", "in")
     assert ended.code == 0
     assert f"{path}:3: it has neither RawIDM nor Metadata" in ended.err
-    (row,) = kneepoint.import_tcp_info(path).to_pylist()
+    (row,) = tcpknee.import_tcp_info(path).to_pylist()
     assert (row["host"], row["algorithm"], row["srtt_us"], row["cookie"]) == ("ndt-abcde", "bbr", 40_000, 0x62D84)
     assert row["remote_addr"] == "192.0.2.77"

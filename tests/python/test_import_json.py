@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import kneepoint
-from kneepoint import imports
+import tcpknee
 from support import Ended, refused
+from tcpknee import imports
 
 Call = Callable[..., Ended]
 Importer = Callable[[Path], Any]
@@ -81,7 +81,7 @@ def test_tests_of_iperf3_become_intervals_and_streams_that_sql_joins(call: Call,
 
 def test_iperf3_figures_have_the_units_of_their_columns() -> None:
     """Against the document itself, which tells seconds, bytes and microseconds."""
-    intervals, streams = kneepoint.import_iperf3(IPERF3 / "v3.12-omit.json", strict=True)
+    intervals, streams = tcpknee.import_iperf3(IPERF3 / "v3.12-omit.json", strict=True)
     document = json.loads((IPERF3 / "v3.12-omit.json").read_text())
     told = [stream for interval in document["intervals"] for stream in interval["streams"]]
     found = intervals.to_pylist()
@@ -112,7 +112,7 @@ def test_what_iperf3_calls_an_error_is_told_and_its_intervals_are_kept(call: Cal
     assert (ended.code, ended.out) == (1, "") and "nothing was imported" in ended.err
     assert not (tmp_path / "strict").exists()
     with pytest.raises(imports.NotUnderstood, match="3 of 5 documents are not understood"):
-        kneepoint.import_iperf3(files, strict=True)
+        tcpknee.import_iperf3(files, strict=True)
 
 
 def test_a_stopped_stream_is_told_of_and_a_dry_run_writes_nothing(call: Call, tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_value_of_another_kind_is_named_by_its_place(tmp_path: Path) -> None:
     document = json.loads((IPERF3 / "v3.12-omit.json").read_text())
     document["intervals"][1]["streams"][0]["rtt"] = "fast"
     path = written(tmp_path, document, "odd.json")
-    intervals, _ = kneepoint.import_iperf3(path)
+    intervals, _ = tcpknee.import_iperf3(path)
     assert intervals["srtt_us"].null_count == 1
     report = json.loads(intervals.schema.metadata[b"import"])
     (first,) = report["first_not_understood"]
@@ -172,7 +172,7 @@ def test_a_file_of_flent_becomes_tests_points_and_samples(call: Call, tmp_path: 
     ended = call("import", "flent", path, "--out", "in")
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.splitlines()[0] == "9 rows from 1 document"
-    tests, points, samples = kneepoint.import_flent(path, strict=True)
+    tests, points, samples = tcpknee.import_flent(path, strict=True)
     (test,) = tests.to_pylist()
     assert (test["name"], test["t_unix_ns"], test["duration_ns"]) == ("tcp_1up", 1787313600_500000000, 1_400_000_000)
     assert (test["points"], test["samples"], test["step_ns"]) == (4, 4, 200_000_000)
@@ -193,7 +193,7 @@ def test_samples_of_old_files_get_the_units_and_the_zone_of_new_ones(tmp_path: P
     """Before format 4 UDP_RR was in transactions per second, before 3 times were local."""
     old = copy.deepcopy(FLENT) | {"version": 2}
     old["metadata"]["T0"] = "2026-08-21T14:00:00.5"
-    tests, _, samples = kneepoint.import_flent(written(tmp_path, old))
+    tests, _, samples = tcpknee.import_flent(written(tmp_path, old))
     values = {row["series"]: row["value"] for row in samples.to_pylist() if row["seq"] == 3}
     assert values == {"Ping (ms) UDP": 25.0}
     assert tests["t_unix_ns"].to_pylist() == [1787313600_500000000]
@@ -203,7 +203,7 @@ def test_what_python_writes_for_no_number_is_null(tmp_path: Path) -> None:
     odd = copy.deepcopy(FLENT)
     odd["results"]["TCP upload"] = [float("nan"), float("inf"), 9.25]
     odd["metadata"]["NOTE"] = 'NaN "Infinity"'
-    tests, points, _ = kneepoint.import_flent(written(tmp_path, odd), strict=True)
+    tests, points, _ = tcpknee.import_flent(written(tmp_path, odd), strict=True)
     assert tests["note"].to_pylist() == ['NaN "Infinity"']
     assert [row["value"] for row in points.to_pylist() if row["series"] == "TCP upload"] == [9.25]
 
@@ -260,8 +260,8 @@ def with_part(document: Any, at: tuple[Any, ...], value: Any) -> Any:
 
 def documents() -> Iterator[tuple[Importer, Any]]:
     for name in ("v3.12-reverse-omit.json", "v3.1-reverse-udp.json"):
-        yield kneepoint.import_iperf3, json.loads((IPERF3 / name).read_text())
-    yield kneepoint.import_flent, FLENT
+        yield tcpknee.import_iperf3, json.loads((IPERF3 / name).read_text())
+    yield tcpknee.import_flent, FLENT
 
 
 DOCUMENTS = [(importer, document, list(places(document))) for importer, document in documents()]
@@ -276,7 +276,7 @@ def test_any_value_in_place_of_any_part_is_read_or_refused_in_one_sentence(data:
         path = written(Path(folder), changed, "a.json")
         try:
             tables = importer(path)
-        except kneepoint.UsageError as error:
+        except tcpknee.UsageError as error:
             assert "\n" not in str(error)
         else:
             assert sum(table.num_rows for table in tables) > 0
@@ -290,5 +290,5 @@ def test_any_value_in_place_of_a_part_of_an_event_loses_no_other_event(data: st.
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.json"
         path.write_text("\n".join(json.dumps(event) for event in (events[0], changed, *events[2:])))
-        intervals, streams = kneepoint.import_iperf3(path)
+        intervals, streams = tcpknee.import_iperf3(path)
     assert intervals.num_rows >= 2 and streams.num_rows >= 2

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from kneepoint import interrupts
-from kneepoint.datasets.dataset import Dataset
 from support import SMALL, Ended, knee, spawn, tables_by_one_process, tables_of
+from tcpknee import interrupts
+from tcpknee.datasets.dataset import Dataset
 
 REPEAT = 60
 LONG = f"""\
@@ -72,9 +72,9 @@ def test_an_interrupted_run_keeps_what_is_finished_and_resumes_to_the_same_bytes
     assert 4 <= kept < 2 * REPEAT
     assert meta["sessions"][0]["repetitions"] == kept
 
-    import kneepoint
+    import tcpknee
 
-    partial = kneepoint.open(run)
+    partial = tcpknee.open(run)
     assert len(partial.runs) == kept
     assert not partial.complete
     assert partial.summary.groups
@@ -141,7 +141,7 @@ def test_a_full_disk_is_said_in_one_paragraph_and_leaves_nothing_half_written(
     (tmp_path / "long.toml").write_text(LONG)
     limit = len(whole["samples"]) // 2
     ended = subprocess.run(
-        [sys.executable, "-m", "kneepoint", "run", "long.toml", "--out", "run", "-q"],
+        [sys.executable, "-m", "tcpknee", "run", "long.toml", "--out", "run", "-q"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -160,7 +160,7 @@ def test_a_full_disk_is_said_in_one_paragraph_and_leaves_nothing_half_written(
 
 def test_a_disk_with_no_room_at_all_leaves_no_folder(tmp_path: Path, small: Path) -> None:
     ended = subprocess.run(
-        [sys.executable, "-m", "kneepoint", "run", small, "--out", "run", "-q"],
+        [sys.executable, "-m", "tcpknee", "run", small, "--out", "run", "-q"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -265,7 +265,7 @@ def test_a_command_that_ignores_ctrl_c_goes_on_ignoring_it() -> None:
 def test_csv_files_that_find_no_room_leave_nothing_and_can_be_written_again(tmp_path: Path, small_run: Path) -> None:
     words = ["export", str(small_run), "--format", "csv", "--out", "csv"]
     ended = subprocess.run(
-        [sys.executable, "-m", "kneepoint", *words],
+        [sys.executable, "-m", "tcpknee", *words],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -297,9 +297,9 @@ FULL_TRACE = f"""
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from kneepoint import _core
-from kneepoint.errors import RunFolderError
-from kneepoint.live import trace
+from tcpknee import _core
+from tcpknee.errors import RunFolderError
+from tcpknee.live import trace
 
 output = _core.parse({SMALL!r}, "small.toml").run_cell(0, 0)
 batch = SimpleNamespace(acks=output.samples, events=output.events, connections=output.flows)

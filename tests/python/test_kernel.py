@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-import kneepoint
-from kneepoint import pages
-from kneepoint.errors import EngineError, KernelUnsupported, MissingTable, RunFolderError, UsageError
-from kneepoint.pages.figures import limits
-from kneepoint.pages.run import ReportRun
-from kneepoint.runs import engines, kernel, output
-from kneepoint.runs.pool import Key, Watcher
-from kneepoint.runs.results import Run
+import tcpknee
 from support import SMALL, Ended
+from tcpknee import pages
+from tcpknee.errors import EngineError, KernelUnsupported, MissingTable, RunFolderError, UsageError
+from tcpknee.pages.figures import limits
+from tcpknee.pages.run import ReportRun
+from tcpknee.runs import engines, kernel, output
+from tcpknee.runs.pool import Key, Watcher
+from tcpknee.runs.results import Run
 
 Use = Callable[[str], None]
 
@@ -56,7 +56,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Run:
     with pytest.MonkeyPatch.context() as patched:
         stand_in(patched, "good")
         logged(patched, folder)
-        return kneepoint.run(SMALL, engine="kernel", out=folder / "run")
+        return tcpknee.run(SMALL, engine="kernel", out=folder / "run")
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def doubtful(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run whose second cell had a link that did not keep up."""
     with pytest.MonkeyPatch.context() as patched:
         stand_in(patched, "doubtful")
-        return kneepoint.run(SMALL, engine="kernel", out=tmp_path_factory.mktemp("doubtful") / "run")
+        return tcpknee.run(SMALL, engine="kernel", out=tmp_path_factory.mktemp("doubtful") / "run")
 
 
 def folder_of(run: Run) -> Path:
@@ -90,7 +90,7 @@ def test_a_kernel_run_has_its_own_tables_and_says_what_its_labs_were(good: Run) 
 
 def test_a_run_in_memory_is_the_same(use: Use, good: Run) -> None:
     use("good")
-    here, there = kneepoint.run(SMALL, engine="kernel"), good
+    here, there = tcpknee.run(SMALL, engine="kernel"), good
     for name in ("runs", "flows", "samples", "queue", "events", "cpu", "links", "programs"):
         assert here.table(name).arrow().equals(there.table(name).arrow()), name
     assert here.meta["repetitions"] == there.meta["repetitions"]
@@ -106,7 +106,7 @@ def test_repetitions_run_one_at_a_time_unless_asked_otherwise(use: Use) -> None:
 
     def told(**options: Any) -> str:
         with pytest.raises(Told) as raised:
-            kneepoint.run(SMALL, watcher=Listening(), **options)
+            tcpknee.run(SMALL, watcher=Listening(), **options)
         return str(raised.value)
 
     use("good")
@@ -130,13 +130,13 @@ def test_what_a_kernel_does_not_tell_is_absent_and_the_rest_is_window_or_pacing(
 def test_a_worker_that_was_killed_is_told_with_its_signal_and_its_place(use: Use) -> None:
     use("killed")
     with pytest.raises(EngineError, match=r"<text>: cell 0, repetition 0: the lab was ended by SIGKILL"):
-        kneepoint.run(SMALL, engine="kernel")
+        tcpknee.run(SMALL, engine="kernel")
 
 
 def test_errors_of_a_lab_come_back_as_what_they_are(use: Use) -> None:
     use("refused")
     with pytest.raises(KernelUnsupported, match="cell 0, repetition 0: no such thing here; try another"):
-        kneepoint.run(SMALL, engine="kernel")
+        tcpknee.run(SMALL, engine="kernel")
 
 
 @pytest.mark.parametrize(
@@ -149,14 +149,14 @@ def test_errors_of_a_lab_come_back_as_what_they_are(use: Use) -> None:
 def test_a_worker_that_breaks_leaves_its_last_words(use: Use, mode: str, said: str) -> None:
     use(mode)
     with pytest.raises(EngineError) as raised:
-        kneepoint.run(SMALL, engine="kernel")
+        tcpknee.run(SMALL, engine="kernel")
     assert said in str(raised.value)
 
 
 def test_an_error_leaves_nothing_behind(use: Use, tmp_path: Path) -> None:
     use("killed")
     with pytest.raises(EngineError):
-        kneepoint.run(SMALL, engine="kernel", out=tmp_path / "run")
+        tcpknee.run(SMALL, engine="kernel", out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -177,16 +177,16 @@ def test_an_interruption_ends_the_lab_keeps_what_is_done_and_is_resumed(
     log = logged(monkeypatch, tmp_path)
     use("hanging")
     with pytest.raises(KeyboardInterrupt):
-        kneepoint.run(SMALL, engine="kernel", out=tmp_path / "run", watcher=Impatient())
+        tcpknee.run(SMALL, engine="kernel", out=tmp_path / "run", watcher=Impatient())
     for line in log.read_text().splitlines():
         assert not Path(f"/proc/{line.split()[0]}").exists(), "a worker outlived its run"
-    begun = kneepoint.open(tmp_path / "run")
+    begun = tcpknee.open(tmp_path / "run")
     assert begun.meta["status"] == "interrupted"
     assert [(entry["cell"], entry["rep"]) for entry in begun.meta["repetitions"]] == [(0, 0), (1, 0)]
     use("good")
     with pytest.raises(RunFolderError, match="got --engine sim; this run was begun with --engine kernel"):
-        kneepoint.run(out=tmp_path / "run", resume=True, engine="sim")
-    run = kneepoint.run(out=tmp_path / "run", resume=True)
+        tcpknee.run(out=tmp_path / "run", resume=True, engine="sim")
+    run = tcpknee.run(out=tmp_path / "run", resume=True)
     assert run.complete and len(run.meta["repetitions"]) == 6
     assert [session["repetitions"] for session in run.meta["sessions"]] == [2, 4]
 
@@ -233,16 +233,16 @@ def test_packets_of_a_kernel_run_cannot_be_had_again(good: Run, call: Callable[.
 
 def test_tables_of_the_other_engine_are_missing_with_the_reason(small_run: Path) -> None:
     with pytest.raises(MissingTable, match="only runs with --engine kernel have it"):
-        _ = kneepoint.open(small_run).links
+        _ = tcpknee.open(small_run).links
     with pytest.raises(MissingTable, match="got the table 'links'"):
-        _ = kneepoint.run(SMALL).links
+        _ = tcpknee.run(SMALL).links
 
 
 def test_engines_that_are_none_are_refused() -> None:
     with pytest.raises(UsageError, match='got "netem"; expected one of sim, kernel'):
-        kneepoint.run(SMALL, engine="netem")
+        tcpknee.run(SMALL, engine="netem")
     with pytest.raises(UsageError, match="expected the engine kernel"):
-        kneepoint.run(SMALL, bpf=True)
+        tcpknee.run(SMALL, bpf=True)
 
 
 def test_a_worker_finds_this_package_wherever_it_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +251,7 @@ def test_a_worker_finds_this_package_wherever_it_is_started(tmp_path: Path, monk
     (tmp_path / "json.py").write_text("raise SystemExit('the wrong json')")
     found = kernel.environment()
     first = found["PYTHONPATH"].split(os.pathsep)[0]
-    assert (Path(first) / "kneepoint" / "runs" / "labworker.py").is_file()
+    assert (Path(first) / "tcpknee" / "runs" / "labworker.py").is_file()
     assert found["PYTHONSAFEPATH"] == "1"
 
 

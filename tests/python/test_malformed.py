@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kneepoint.runs import scenarios
 from support import SMALL, Ended, knee, refused
+from tcpknee.runs import scenarios
 
 COUNT = 200
 

@@ -16,18 +16,18 @@ sys.path.insert(0, str(Path(__file__).parent / "doctor"))
 from made import snapshot
 from rule_cases import CASES
 
-from kneepoint.calibration import own
-from kneepoint.doctor import judge, measure, told
-from kneepoint.doctor.changes import Sysctl
-from kneepoint.doctor.finding import Finding
-from kneepoint.doctor.fix import planned
-from kneepoint.doctor.measure import PLANS, UNMEASURED, Costs, Experiment, Measured, experiment, judged
-from kneepoint.doctor.measure.pacing import OVER_FQ
-from kneepoint.doctor.rules import RULES
-from kneepoint.errors import EngineError, KernelUnsupported
-from kneepoint.evidence import stats
-from kneepoint.runs import api
 from support import Ended
+from tcpknee.calibration import own
+from tcpknee.doctor import judge, measure, told
+from tcpknee.doctor.changes import Sysctl
+from tcpknee.doctor.finding import Finding
+from tcpknee.doctor.fix import planned
+from tcpknee.doctor.measure import PLANS, UNMEASURED, Costs, Experiment, Measured, experiment, judged
+from tcpknee.doctor.measure.pacing import OVER_FQ
+from tcpknee.doctor.rules import RULES
+from tcpknee.errors import EngineError, KernelUnsupported
+from tcpknee.evidence import stats
+from tcpknee.runs import api
 
 Call = Callable[..., Ended]
 
@@ -261,7 +261,7 @@ def test_the_host_s_own_costs_are_preferred_while_they_are_of_its_kernel(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setattr(own, "MACHINE", tmp_path / "machine.toml")
     assert own.best() == own.Costs(own.SHIPPED, own.SHIPPED)
-    file = tmp_path / "kneepoint/this-host.toml"
+    file = tmp_path / "tcpknee/this-host.toml"
     file.parent.mkdir()
     file.write_text(PROFILE.format("2.6.32", own.machine()))
     old = own.best()
@@ -278,7 +278,7 @@ def test_the_host_s_own_costs_are_preferred_while_they_are_of_its_kernel(
 def test_the_model_takes_the_costs_of_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     shipped = (Path(__file__).parents[2] / "hosts/linux-6.18-vm.toml").read_text().splitlines()
     ours = [line for line in shipped if not line.startswith(("kernel =", "machine ="))]
-    file = tmp_path / "kneepoint/this-host.toml"
+    file = tmp_path / "tcpknee/this-host.toml"
     file.parent.mkdir()
     file.write_text("\n".join([f'kernel = "{platform.release()}"', f'machine = "{own.machine()}"', *ours]))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))

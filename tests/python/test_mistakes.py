@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import kneepoint
-from kneepoint import writing
-from kneepoint.runs import output
+import tcpknee
 from support import SMALL, Ended
+from tcpknee import writing
+from tcpknee.runs import output
 
 Call = Callable[..., Ended]
 ONE = SMALL.replace("repeat = 3", "repeat = 1")
@@ -212,7 +212,7 @@ def test_one_repetition_has_no_interval_to_speak_of_and_is_one(call: Call, tmp_p
 
 @pytest.mark.parametrize("text", [SMALL, ONE, SMALL + 'workload = "transfer"\nbytes = "1kB"\n'])
 def test_the_interval_is_explained_where_there_is_one(text: str) -> None:
-    out = "\n".join(output.lines(kneepoint.run(text)))
+    out = "\n".join(output.lines(tcpknee.run(text)))
     assert ("± is the 95 % interval" in out) == bool(re.search(r"\d ±\d", out)), out
 
 
@@ -228,15 +228,15 @@ def test_the_interval_is_explained_where_there_is_one(text: str) -> None:
     ],
 )
 def test_an_error_of_the_api_names_the_function_and_the_argument(arguments: dict[str, object], said: str) -> None:
-    with pytest.raises(kneepoint.ScenarioError) as refused:
-        kneepoint.compare("cubic", **arguments)  # type: ignore[arg-type]
+    with pytest.raises(tcpknee.ScenarioError) as refused:
+        tcpknee.compare("cubic", **arguments)  # type: ignore[arg-type]
     assert str(refused.value).startswith(said)
 
 
 def test_an_unknown_argument_of_the_api_is_refused_by_the_name_of_the_function() -> None:
-    with pytest.raises(kneepoint.UsageError, match=r'^compare\(\): got repat=…; expected .*Did you mean "repeat"\?$'):
-        kneepoint.compare("cubic", repat=3)
-    with pytest.raises(kneepoint.ScenarioError, match=r'^compare\(\): algorithms: unknown algorithm "cubci"; '):
-        kneepoint.compare("cubci")
-    with pytest.raises(kneepoint.ScenarioError, match=r"^run\(\): path\.rtt: missing; "):
-        kneepoint.run(duration="1s", path={"rate": "1Mbit/s"}, flow=[{"algorithm": "cubic"}])
+    with pytest.raises(tcpknee.UsageError, match=r'^compare\(\): got repat=…; expected .*Did you mean "repeat"\?$'):
+        tcpknee.compare("cubic", repat=3)
+    with pytest.raises(tcpknee.ScenarioError, match=r'^compare\(\): algorithms: unknown algorithm "cubci"; '):
+        tcpknee.compare("cubci")
+    with pytest.raises(tcpknee.ScenarioError, match=r"^run\(\): path\.rtt: missing; "):
+        tcpknee.run(duration="1s", path={"rate": "1Mbit/s"}, flow=[{"algorithm": "cubic"}])

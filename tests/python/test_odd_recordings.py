@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import odd_recordings
-from kneepoint.fleet.whatif import fit, late, predict
 from support import Ended, refused
+from tcpknee.fleet.whatif import fit, late, predict
 
 Call = Callable[..., Ended]
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from kneepoint import say
-from kneepoint.evidence import written
-from kneepoint.evidence.stats import Estimate
-from kneepoint.runs import progress
-from kneepoint.runs.pool import Watcher
+from tcpknee import say
+from tcpknee.evidence import written
+from tcpknee.evidence.stats import Estimate
+from tcpknee.runs import progress
+from tcpknee.runs.pool import Watcher
 
 
 @pytest.mark.parametrize(
@@ -145,9 +145,9 @@ def test_phases_of_a_run_are_lines_elsewhere_than_in_a_terminal(monkeypatch: pyt
 def test_commands_say_what_takes_long(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Their work is replaced by a pause."""
     screen = terminal(monkeypatch)
-    from kneepoint import _core, pages
-    from kneepoint.cli import load, report
-    from kneepoint.runs import api
+    from tcpknee import _core, pages
+    from tcpknee.cli import load, report
+    from tcpknee.runs import api
 
     monkeypatch.setattr(api, "open", lambda run: None)
     for name in ("write", "save"):

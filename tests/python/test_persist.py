@@ -15,9 +15,9 @@ from typing import Literal
 
 import pytest
 
-from kneepoint.cli import doctor_fix
-from kneepoint.doctor import fix
-from kneepoint.doctor.changes import (
+from tcpknee.cli import doctor_fix
+from tcpknee.doctor import fix
+from tcpknee.doctor.changes import (
     Change,
     Channels,
     Coalesce,
@@ -29,10 +29,10 @@ from kneepoint.doctor.changes import (
     Sysctl,
     TxQueueLen,
 )
-from kneepoint.doctor.journal import Entry, Journal, open_journal
-from kneepoint.doctor.links import LEAST_VERSION, Udev
-from kneepoint.doctor.persist import SYSCTLS, UNIT_FILE, VALUES, Place, check_files, persisted, why_not
-from kneepoint.errors import EngineError, UsageError
+from tcpknee.doctor.journal import Entry, Journal, open_journal
+from tcpknee.doctor.links import LEAST_VERSION, Udev
+from tcpknee.doctor.persist import SYSCTLS, UNIT_FILE, VALUES, Place, check_files, persisted, why_not
+from tcpknee.errors import EngineError, UsageError
 
 SOMAXCONN = Sysctl("net.core.somaxconn", "4096")
 CHANGES = [SOMAXCONN, Sysctl("net.ipv4.tcp_rmem", "4096 131072 6291456"), Qdisc("eth0", "fq"), Rps("eth-1", 0, (1,))]
@@ -84,12 +84,12 @@ def test_each_change_is_written_where_the_distribution_looks_for_it(host: Host, 
     assert found[VALUES].endswith("\nw /sys/class/net/eth-1/queues/rx-0/rps_cpus - - - - 2\n")
     starts = [line for line in found[UNIT_FILE].splitlines() if line.startswith("ExecStart=")]
     assert starts[0].endswith("tc qdisc replace dev eth0 root handle 4b4e: fq")
-    assert starts[1].endswith("systemd-tmpfiles --create /etc/kneepoint/settings.conf")
+    assert starts[1].endswith("systemd-tmpfiles --create /etc/tcpknee/settings.conf")
     assert "sys-subsystem-net-devices-eth\\x2d1.device" in found[UNIT_FILE]
     assert all("knee doctor --undo" in text.splitlines()[0] for text in found.values())
     folders = [path for path in host.etc.rglob("*") if path.is_dir()]
     assert folders and all(path.stat().st_mode & 0o777 == 0o755 for path in folders)
-    assert host.asked == ["daemon-reload", "enable kneepoint-settings.service"]
+    assert host.asked == ["daemon-reload", "enable tcpknee-settings.service"]
 
 
 def test_what_is_undone_leaves_no_file(host: Host, tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_what_is_undone_leaves_no_file(host: Host, tmp_path: Path) -> None:
         assert persisted(journal, host.place) == []
         assert journal.files == []
     assert host.files() == {}
-    assert host.asked == ["disable kneepoint-settings.service", "daemon-reload"]
+    assert host.asked == ["disable tcpknee-settings.service", "daemon-reload"]
 
 
 UNDO = doctor_fix.Asked(fix=False, undo=True, persist=False, dry_run=True, yes=False, journal=None)
@@ -204,7 +204,7 @@ OF_DEVICE: dict[Change, str] = {
     Coalesce("lo", (("rx_usecs", 8), ("adaptive_rx", 0))): "RxCoalesceSec=8us\nUseAdaptiveRxCoalesce=no",
     TxQueueLen("lo", 1000): "TransmitQueueLength=1000",
 }
-DROP_IN = "systemd/network/10-netplan-lo.link.d/99-kneepoint.conf"
+DROP_IN = "systemd/network/10-netplan-lo.link.d/99-tcpknee.conf"
 
 
 def test_a_device_with_a_link_file_of_its_own_gets_a_drop_in(host: Host, tmp_path: Path) -> None:
@@ -266,12 +266,12 @@ def test_systemd_takes_the_unit_as_it_is_written(host: Host, tmp_path: Path) -> 
     # Programs that this machine lacks are no fault of the unit.
     unit = re.sub(r"ExecStart=-\S+", "ExecStart=-/bin/true", host.files()[UNIT_FILE])
     assert unit.count("ExecStart=-/bin/true ") == 5
-    file = tmp_path / "kneepoint-settings.service"
+    file = tmp_path / "tcpknee-settings.service"
     file.write_text(unit)
     ended = subprocess.run(
         ["systemd-analyze", "verify", "--recursive-errors=no", file], capture_output=True, text=True, check=False
     )
-    assert (ended.returncode, [line for line in ended.stderr.splitlines() if "kneepoint" in line]) == (0, [])
+    assert (ended.returncode, [line for line in ended.stderr.splitlines() if "tcpknee" in line]) == (0, [])
 
 
 @pytest.mark.parametrize(
@@ -280,9 +280,9 @@ def test_systemd_takes_the_unit_as_it_is_written(host: Host, tmp_path: Path) -> 
         ("{", "cannot be read"),
         ("[" * 100_000, "cannot be read"),
         ('{"format": "another"}', "it is no journal"),
-        ('{"format": "kneepoint-journal", "version": 2}', "its version is 2"),
-        ('{"format": "kneepoint-journal", "version": 1, "entries": [{}], "files": []}', "damaged"),
-        ('{"format": "kneepoint-journal", "version": 1, "entries": [], "files": [{"a": 1}]}', "damaged"),
+        ('{"format": "tcpknee-journal", "version": 2}', "its version is 2"),
+        ('{"format": "tcpknee-journal", "version": 1, "entries": [{}], "files": []}', "damaged"),
+        ('{"format": "tcpknee-journal", "version": 1, "entries": [], "files": [{"a": 1}]}', "damaged"),
     ],
 )
 def test_a_journal_that_cannot_be_read_is_refused_and_kept(tmp_path: Path, text: str, why: str) -> None:
@@ -302,10 +302,10 @@ def written_journal(folder: Path, text: str) -> None:
 def naming(path: Path) -> str:
     """A journal that says that the file is ours and empty."""
     files = [{"path": str(path), "texts": [""]}]
-    return json.dumps({"format": "kneepoint-journal", "version": 1, "entries": [], "files": files})
+    return json.dumps({"format": "tcpknee-journal", "version": 1, "entries": [], "files": files})
 
 
-@pytest.mark.parametrize("name", ["victim", "../victim", "systemd/network/a.link.d/../../../99-kneepoint.conf"])
+@pytest.mark.parametrize("name", ["victim", "../victim", "systemd/network/a.link.d/../../../99-tcpknee.conf"])
 def test_a_journal_that_names_a_file_which_is_not_ours_is_refused(host: Host, tmp_path: Path, name: str) -> None:
     victim = host.etc / name
     victim.parent.mkdir(parents=True, exist_ok=True)
@@ -320,7 +320,7 @@ def test_each_file_of_ours_is_taken_from_a_journal_and_its_removal_told(
     host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(doctor_fix, "_need_root", lambda *_: None)
-    monkeypatch.setattr("kneepoint.doctor.persist.Place", lambda: host.place)
+    monkeypatch.setattr("tcpknee.doctor.persist.Place", lambda: host.place)
     undo = replace(UNDO, dry_run=False, journal=tmp_path)
     for name in (SYSCTLS, VALUES, UNIT_FILE, DROP_IN):
         file = host.etc / name

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import kneepoint
-from kneepoint.runs import doubts, phase
-from kneepoint.runs.pool import Watcher
+import tcpknee
+from tcpknee.runs import doubts, phase
+from tcpknee.runs.pool import Watcher
 
 TWO = """\
 duration = "20s"
@@ -70,13 +70,13 @@ def test_a_cell_that_may_have_a_phase_is_repeated_once_with_late_hosts(
         phase, "_judge", lambda usual, late, names, noise_ns: f"looked at {len(usual)} of {names}, {noise_ns}"
     )
     watcher = Phases()
-    run = kneepoint.run(TWO, watcher=watcher, out=tmp_path / "run")
+    run = tcpknee.run(TWO, watcher=watcher, out=tmp_path / "run")
     assert "Repeating cells with late hosts" in watcher.titles
     said = "looked at 3 of ['cubic', 'reno'], 600000"
     assert run.meta["cells"][0]["cautions"] == [said]
-    assert doubts.of_settings(kneepoint.open(tmp_path / "run").meta["cells"]) == [f"{said}."]
+    assert doubts.of_settings(tcpknee.open(tmp_path / "run").meta["cells"]) == [f"{said}."]
     assert f"{said}." in run.summary.warnings
-    assert kneepoint.run(TWO).meta["cells"][0]["cautions"] == [said]
+    assert tcpknee.run(TWO).meta["cells"][0]["cautions"] == [said]
 
 
 @pytest.mark.parametrize(
@@ -91,13 +91,13 @@ def test_a_cell_that_may_have_a_phase_is_repeated_once_with_late_hosts(
 )
 def test_other_cells_are_not_repeated(text: str) -> None:
     watcher = Phases()
-    run = kneepoint.run(text, watcher=watcher)
+    run = tcpknee.run(text, watcher=watcher)
     assert "Repeating cells with late hosts" not in watcher.titles
     assert run.meta["cells"][0]["cautions"] == []
 
 
 def test_looking_at_the_phase_changes_no_table() -> None:
-    with_check = kneepoint.run(TWO)
-    without = kneepoint.run(TWO.replace("repeat = 3", "repeat = 1"))
+    with_check = tcpknee.run(TWO)
+    without = tcpknee.run(TWO.replace("repeat = 3", "repeat = 1"))
     first = [row for row in with_check.flows.arrow().to_pylist() if row["rep"] == 0]
     assert first == without.flows.arrow().to_pylist()

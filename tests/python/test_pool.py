@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from kneepoint.errors import Cancelled, EngineError
-from kneepoint.runs import pool
+from tcpknee.errors import Cancelled, EngineError
+from tcpknee.runs import pool
 
 
 class Stop:

@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-import kneepoint
-from kneepoint import _core
-from kneepoint.cli import profile as verb
-from kneepoint.cli.app import app
-from kneepoint.errors import RunFolderError, UsageError
-from kneepoint.live import profile
-from kneepoint.pages import palette, profile_page, profile_told
+import tcpknee
+from tcpknee import _core
+from tcpknee.cli import profile as verb
+from tcpknee.cli.app import app
+from tcpknee.errors import RunFolderError, UsageError
+from tcpknee.live import profile
+from tcpknee.pages import palette, profile_page, profile_told
 
 
 def typed(*words: str) -> tuple[int, str]:
@@ -70,7 +70,7 @@ def test_a_thread_that_works_is_in_the_table_of_its_process(tmp_path: Path) -> N
 
 
 def test_a_profile_is_a_dataset_whose_columns_say_what_they_are(plain: profile.Profile) -> None:
-    found = kneepoint.Dataset(plain.folder)
+    found = tcpknee.Dataset(plain.folder)
     assert found.kind == "profile" and set(found.tables) == set(profile.TABLES)
     registry = _core.profile_registry()["tables"]
     for name in profile.TABLES:
@@ -139,7 +139,7 @@ def test_the_report_of_a_profile_is_its_page(plain: profile.Profile, tmp_path: P
     out = tmp_path / "page.html"
     found = CliRunner().invoke(app, ["report", str(plain.folder), "--out", str(out), "-q"])
     assert found.exit_code == 0, found.output
-    assert "Kneepoint profile" in out.read_text()
+    assert "tcpknee profile" in out.read_text()
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kneepoint.runs import columns, programs
-from kneepoint.runs.programs import iperf3, memtier_benchmark, netperf, redis_benchmark, wrk
-from kneepoint.runs.programs.measured import Measured
+from tcpknee.runs import columns, programs
+from tcpknee.runs.programs import iperf3, memtier_benchmark, netperf, redis_benchmark, wrk
+from tcpknee.runs.programs.measured import Measured
 
 CSV = """\
 "test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"

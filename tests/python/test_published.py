@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-import kneepoint
-from kneepoint.evidence import published
-from kneepoint.evidence.published import Beside, Published
-from kneepoint.runs import api, output, scenarios
-from kneepoint.runs.summary import summarise
-from kneepoint.runs.terms import OfCells
+import tcpknee
 from support import SMALL, Ended, cell, compared, flow, flows
+from tcpknee.evidence import published
+from tcpknee.evidence.published import Beside, Published
+from tcpknee.runs import api, output, scenarios
+from tcpknee.runs.summary import summarise
+from tcpknee.runs.terms import OfCells
 
 RATES = {"cubic": [2.0e6, 2.1e6, 1.9e6], "bbr1": [42e6, 44.3e6, 39.8e6]}
 TABLE = '[[published]]\nvalue = "{}"\nfigure = "{}"\nsource = "article D, 10 Gbit/s"\n'
@@ -132,20 +132,20 @@ def test_text_json_and_run_json_have_the_figures_and_no_exit_code_depends_on_the
         "line": BESIDE.splitlines().index('value = "cubic.goodput"') + 1,
     }
     printed = json.loads(call("run", "p.toml", "--out", "r2", "--quiet", "--json").out)["published"]
-    run = kneepoint.open(tmp_path / "r")
+    run = tcpknee.open(tmp_path / "r")
     assert printed == [{"scenario": "p.toml", **one.json()} for one in run.published]
     assert printed[0]["ours"] == run.summary.groups[0].metrics["goodput_bits_per_sec"].json()
 
 
 def test_sources_that_differ_stand_in_a_column() -> None:
-    run = kneepoint.run(BESIDE.replace("article D", "article E", 1))
+    run = tcpknee.run(BESIDE.replace("article D", "article E", 1))
     section = "\n".join(output.lines(run)).split("Published, beside ours\n")[1].splitlines()
     assert section[0].endswith("source")
     assert section[2].endswith("article E, 10 Gbit/s") and section[3].endswith("article D, 10 Gbit/s")
 
 
 def test_a_run_without_them_says_nothing_of_them() -> None:
-    run = kneepoint.run(SMALL)
+    run = tcpknee.run(SMALL)
     assert run.json()["published"] == [] and "Published" not in "\n".join(output.lines(run))
 
 

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import kneepoint
-from kneepoint.doctor.recommend import (
+import tcpknee
+from support import Ended
+from tcpknee.doctor.recommend import (
     ROLES,
     Advice,
     Path,
@@ -24,10 +25,9 @@ from kneepoint.doctor.recommend import (
     of_role,
     of_snapshot,
 )
-from kneepoint.doctor.snapshot import Snapshot
-from kneepoint.errors import UsageError
-from kneepoint.evidence import stats
-from support import Ended
+from tcpknee.doctor.snapshot import Snapshot
+from tcpknee.errors import UsageError
+from tcpknee.evidence import stats
 
 Call = Callable[..., Ended]
 
@@ -246,7 +246,7 @@ def test_namespaces_of_recordings_are_told_apart_and_the_host_s_own_has_no_name(
 
 def test_a_run_is_data_as_well_and_a_snapshot_may_stand_beside_a_recording(call: Call, tmp_path: File) -> None:
     path = {"rate": "20Mbit/s", "rtt": "100ms", "loss": "1%"}
-    kneepoint.run(duration="5s", path=path, flow=[{"algorithm": "cubic"}], out=tmp_path / "run")
+    tcpknee.run(duration="5s", path=path, flow=[{"algorithm": "cubic"}], out=tmp_path / "run")
     [lossy] = told(call("recommend", "--from", tmp_path / "run", "--json", "-q"))["paths"]
     assert 100_000 <= lossy["rtt_us"] < 110_000 and lossy["netns"] == ""
     assert 0.3 < lossy["loss_pct"] < 3 and lossy["algorithm"] == "bbr"

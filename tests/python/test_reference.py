@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kneepoint.conformance import beside, reference
-from kneepoint.conformance.beside import Beside
-from kneepoint.conformance.reference import Reference, ReferenceError
-from kneepoint.runs.pool import Watcher
 from support import Ended
+from tcpknee.conformance import beside, reference
+from tcpknee.conformance.beside import Beside
+from tcpknee.conformance.reference import Reference, ReferenceError
+from tcpknee.runs.pool import Watcher
 
 HEAD = """\
-# kneepoint reference 1
+# tcpknee reference 1
 # kernel = 6.12.1
 # hz = 250
 # clock = real
@@ -67,7 +67,7 @@ def test_a_file_says_its_host_its_settings_and_its_cells() -> None:
 
 
 def test_a_small_file_of_ones_own_needs_few_columns() -> None:
-    head = "# kneepoint reference 1\n# kernel = 5.10\n# hz = 1000\n# clock = real\n# set duration = 4s\n"
+    head = "# tcpknee reference 1\n# kernel = 5.10\n# hz = 1000\n# clock = real\n# set duration = 4s\n"
     columns = "path.rate,path.rtt,flow.algorithm,goodput_bits_per_sec,srtt_us_p50,retransmit_pct\n"
     [cell] = reference.parse(head + columns + "10Mbit/s,20ms,cubic,9600000,38000,\n", "mine.csv").cells()
     assert (cell.suite, cell.group, sorted(cell.runs)) == ("results", "cubic", [1])
@@ -96,11 +96,11 @@ def test_what_is_written_is_read_back() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", 'r.csv:1: got an empty file; expected "# kneepoint reference 1"'),
-        ("a,b\n1,2\n", 'r.csv:1: got "a,b"; expected "# kneepoint reference 1"'),
+        ("", 'r.csv:1: got an empty file; expected "# tcpknee reference 1"'),
+        ("a,b\n1,2\n", 'r.csv:1: got "a,b"; expected "# tcpknee reference 1"'),
         ("\x1b[31m\n", 'got "\\x1b[31m"'),
-        ("# kneepoint reference 2\n", 'r.csv:1: got version "2" of the format; expected 1.'),
-        ("# kneepoint reference 1\n# hz = 250\n", 'r.csv:1: got no kernel; expected a line "# kernel = …"'),
+        ("# tcpknee reference 2\n", 'r.csv:1: got version "2" of the format; expected 1.'),
+        ("# tcpknee reference 1\n# hz = 250\n", 'r.csv:1: got no kernel; expected a line "# kernel = …"'),
         (HEAD.replace("hz = 250", "hz = 12"), 'r.csv:1: got hz "12"; expected 100, 250, 300 or 1000.'),
         (HEAD.replace("# a comment", "# hz = 100\n# a comment"), "r.csv:5: got hz a second time"),
         ("\n".join(HEAD.splitlines()[:7]), "r.csv:7: got no table"),
@@ -356,7 +356,7 @@ def test_only_some_suites_groups_or_algorithms_are_compared(call: Call, tmp_path
     ],
 )
 def test_wrong_use_is_refused(call: Call, tmp_path: Path, words: list[str], said: str) -> None:
-    (tmp_path / "latin.csv").write_bytes(b"# kneepoint reference 1\n# kernel = \xe9\n")
+    (tmp_path / "latin.csv").write_bytes(b"# tcpknee reference 1\n# kernel = \xe9\n")
     ended = call("conform", *words)
     assert ended.code == 2
     assert ended.err.startswith(said)

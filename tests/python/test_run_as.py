@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kneepoint.errors import KernelUnsupported, UsageError
-from kneepoint.runs import run_as
+from tcpknee.errors import KernelUnsupported, UsageError
+from tcpknee.runs import run_as
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_a_user_that_the_namespace_lacks_is_refused(root: pytest.MonkeyPatch) ->
 def test_maps_of_users_are_read_as_the_kernel_writes_them() -> None:
     if shutil.which("unshare") is None:
         pytest.skip("unshare is missing (Debian: util-linux)")
-    program = "from kneepoint.runs import run_as; print(*(run_as._is_mapped('uid', n) for n in (0, 1, 65534)))"
+    program = "from tcpknee.runs import run_as; print(*(run_as._is_mapped('uid', n) for n in (0, 1, 65534)))"
     words = ["unshare", "--map-root-user", sys.executable, "-c", program]
     if subprocess.run([*words[:2], "true"], capture_output=True, check=False).returncode:
         pytest.skip("no user namespace can be made here")

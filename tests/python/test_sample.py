@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 
-from kneepoint import _core
-from kneepoint.errors import RunFolderError, ScenarioError
-from kneepoint.evidence.expressions import parse, terms_of
-from kneepoint.runs import api, parquet, units
-from kneepoint.runs.terms import OfCells
 from support import Ended, knee, tables_of
+from tcpknee import _core
+from tcpknee.errors import RunFolderError, ScenarioError
+from tcpknee.evidence.expressions import parse, terms_of
+from tcpknee.runs import api, parquet, units
+from tcpknee.runs.terms import OfCells
 
 PATHS = pa.table(
     {

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kneepoint.evidence.verdicts import Pair, Side
-from kneepoint.pages import summary
-from kneepoint.pages.run import ReportRun
-from kneepoint.runs import api
-from kneepoint.runs.sampled import over_paths
 from support import Ended
+from tcpknee.evidence.verdicts import Pair, Side
+from tcpknee.pages import summary
+from tcpknee.pages.run import ReportRun
+from tcpknee.runs import api
+from tcpknee.runs.sampled import over_paths
 
 Call = Callable[..., Ended]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-import kneepoint
-from kneepoint import pages
-from kneepoint.errors import MissingColumn, UsageError
-from kneepoint.runs import flent
+import tcpknee
 from support import SMALL, tables_of
+from tcpknee import pages
+from tcpknee.errors import MissingColumn, UsageError
+from tcpknee.runs import flent
 
 KEYS = ["cell", "rep", "t_ns", "flow"]
 
@@ -22,15 +22,15 @@ def keeping(samples: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def whole() -> kneepoint.Run:
-    return kneepoint.run(SMALL)
+def whole() -> tcpknee.Run:
+    return tcpknee.run(SMALL)
 
 
 @pytest.mark.parametrize("in_folder", [True, False])
 def test_the_columns_that_are_kept_are_those_of_a_run_that_keeps_all(
-    whole: kneepoint.Run, tmp_path: Path, in_folder: bool
+    whole: tcpknee.Run, tmp_path: Path, in_folder: bool
 ) -> None:
-    run = kneepoint.run(keeping('["srtt_us", "cc_phase"]'), out=tmp_path / "run" if in_folder else None)
+    run = tcpknee.run(keeping('["srtt_us", "cc_phase"]'), out=tmp_path / "run" if in_folder else None)
     assert run.samples.columns == [*KEYS, "srtt_us", "cc_phase"]
     for column in run.samples.columns:
         assert run.samples[column].to_pylist() == whole.samples[column].to_pylist()
@@ -40,7 +40,7 @@ def test_the_columns_that_are_kept_are_those_of_a_run_that_keeps_all(
 
 @pytest.mark.parametrize("in_folder", [True, False])
 def test_who_asks_for_a_column_that_was_not_kept_is_told(tmp_path: Path, in_folder: bool) -> None:
-    run = kneepoint.run(keeping('["srtt_us"]'), out=tmp_path / "run" if in_folder else None)
+    run = tcpknee.run(keeping('["srtt_us"]'), out=tmp_path / "run" if in_folder else None)
     said = r'samples\.snd_cwnd was not kept: the scenario says samples = \["srtt_us"\]\. Add it there'
     with pytest.raises(MissingColumn, match=said):
         run.samples["snd_cwnd"]
@@ -60,42 +60,42 @@ def test_sql_and_reports_say_what_was_not_kept(tmp_path: Path) -> None:
         ("[]", "", "not drawn: congestion window, "),
     ):
         out = tmp_path / (kept or "none")
-        run = kneepoint.run(keeping(samples), out=out)
+        run = tcpknee.run(keeping(samples), out=out)
         for query in ("select snd_cwnd from samples", "select s.snd_cwnd from samples s"):
             with pytest.raises(UsageError, match=r"samples\.snd_cwnd was not kept: the scenario says samples = "):
-                kneepoint.sql(query, out)
+                tcpknee.sql(query, out)
         with pytest.raises(UsageError, match="Its tables are"):
-            kneepoint.sql("select nothing from samples", out)
-        rows = kneepoint.sql("select count(*) n from samples", out)["n"][0].as_py()
+            tcpknee.sql("select nothing from samples", out)
+        rows = tcpknee.sql("select count(*) n from samples", out)["n"][0].as_py()
         assert (rows > 0) == bool(kept)
         page = pages.write(run, tmp_path / f"{out.name}.html").read_text(encoding="utf-8")
         assert f"Not kept, as the scenario&#39;s `samples` says, and so {absent}" in page
 
 
 def test_an_unknown_column_is_refused_with_the_nearest() -> None:
-    with pytest.raises(kneepoint.ScenarioError, match=r'samples: got "srtt"; .* Did you mean "srtt_us"\?'):
-        kneepoint.run(keeping('["srtt"]'))
-    with pytest.raises(kneepoint.EngineError, match="names what real kernels tell, which only a lab can"):
-        kneepoint.run(keeping('["rcv_rtt_us"]'))
+    with pytest.raises(tcpknee.ScenarioError, match=r'samples: got "srtt"; .* Did you mean "srtt_us"\?'):
+        tcpknee.run(keeping('["srtt"]'))
+    with pytest.raises(tcpknee.EngineError, match="names what real kernels tell, which only a lab can"):
+        tcpknee.run(keeping('["rcv_rtt_us"]'))
 
 
 def test_a_repetition_that_fails_leaves_nothing_to_be_taken_for_whole(tmp_path: Path) -> None:
     """A folder where the part's file is to be: the write fails when the repetition is over."""
     out = tmp_path / "run"
-    kneepoint.run(SMALL, out=tmp_path / "whole")
+    tcpknee.run(SMALL, out=tmp_path / "whole")
     program = (
-        "import sys, kneepoint\n"
-        "from kneepoint.runs import pool\n"
+        "import sys, tcpknee\n"
+        "from tcpknee.runs import pool\n"
         "class Watcher(pool.Watcher):\n"
         "    def finished(self, key):\n"
         "        import os, signal\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
-        "kneepoint.run(sys.argv[1], out=sys.argv[2], workers=1, watcher=Watcher())\n"
+        "tcpknee.run(sys.argv[1], out=sys.argv[2], workers=1, watcher=Watcher())\n"
     )
     killed = subprocess.run([sys.executable, "-c", program, SMALL, out], check=False)
     assert killed.returncode == -9
     assert len(list((out / "parts").glob("*.flows.parquet"))) == 1
-    run = kneepoint.run(out=out, resume=True)
+    run = tcpknee.run(out=out, resume=True)
     assert run.meta["sessions"][-1]["repetitions"] == 5
     assert tables_of(out) == tables_of(tmp_path / "whole")
 
@@ -103,8 +103,8 @@ def test_a_repetition_that_fails_leaves_nothing_to_be_taken_for_whole(tmp_path: 
 def test_memory_does_not_follow_the_number_of_samples(tmp_path: Path) -> None:
     """Some 400 bytes a row would be held otherwise: 100 MB."""
     program = (
-        "import resource, sys, kneepoint\n"
-        "run = kneepoint.run(sys.argv[1], out=sys.argv[2], workers=1)\n"
+        "import resource, sys, tcpknee\n"
+        "run = tcpknee.run(sys.argv[1], out=sys.argv[2], workers=1)\n"
         "run.summary\n"
         "print(len(run.samples), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
     )

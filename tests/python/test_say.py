@@ -18,15 +18,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kneepoint import _core, cli, say
-from kneepoint.cli import record, serving, shell, trace, unload
-from kneepoint.errors import KneepointError
-from kneepoint.imports import IMPORTERS, Count, telling
-from kneepoint.live import qdiscs
-from kneepoint.live.watch import view
-from kneepoint.pages import told
-from kneepoint.runs import engines, progress
 from support import SMALL
+from tcpknee import _core, cli, say
+from tcpknee.cli import record, serving, shell, trace, unload
+from tcpknee.errors import TcpkneeError
+from tcpknee.imports import IMPORTERS, Count, telling
+from tcpknee.live import qdiscs
+from tcpknee.live.watch import view
+from tcpknee.pages import told
+from tcpknee.runs import engines, progress
 
 HARMFUL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 TITLE = "\x1b]0;owned\x07"
@@ -119,7 +119,7 @@ def imported(text: str) -> None:
 
 
 def refused(text: str) -> None:
-    cli._refuse(str(KneepointError(f"{text}: got {text!s}; expected other.")))
+    cli._refuse(str(TcpkneeError(f"{text}: got {text!s}; expected other.")))
 
 
 def drawn(text: str) -> None:
@@ -271,13 +271,13 @@ def test_no_widget_of_watch_passes_a_control_character_on() -> None:
     from textual.color import Color
     from textual.filter import LineFilter
 
-    from kneepoint.live.watch.app import Printable, Watch
+    from tcpknee.live.watch.app import Printable, Watch
 
     drawn = [Segment(f"a{TITLE}"), Segment("\u202eb")]
     assert [one.text for one in Printable().apply(drawn, Color(0, 0, 0))] == ["a]0;owned", "b"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Watch, "_take", lambda *_: (SimpleNamespace(cookies=[], values={}), None))
-        patch.setattr("kneepoint.live.watch.app.History.add", lambda *_: None)
+        patch.setattr("tcpknee.live.watch.app.History.add", lambda *_: None)
         filters: list[LineFilter] = list(Watch({}, None, 1.0, "peer").get_line_filters())
     assert isinstance(filters[-1], Printable)
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pyarrow as pa
 import pytest
 
-from kneepoint.runs.summary import summarise
 from support import cell, flow, flows
+from tcpknee.runs.summary import summarise
 
 SHARE = "softirq_share_of_busiest_cpu"
 OTHERS = dict.fromkeys(("run_us", "user_us", "system_us"), 0)

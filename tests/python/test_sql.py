@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import kneepoint
-from kneepoint import _core
-from kneepoint.datasets import sql
-from kneepoint.datasets.dataset import Dataset
+import tcpknee
 from support import SMALL, Ended, refused
+from tcpknee import _core
+from tcpknee.datasets import sql
+from tcpknee.datasets.dataset import Dataset
 
 Call = Callable[..., Ended]
 
@@ -37,7 +37,7 @@ def test_sql_asks_runs_too_and_prints_a_table_json_or_csv(call: Call, small_run:
         "flows": 3,
         "nothing": None,
     }
-    assert kneepoint.sql(query, small_run)["flows"].to_pylist() == [3, 3]
+    assert tcpknee.sql(query, small_run)["flows"].to_pylist() == [3, 3]
 
 
 def test_sql_says_what_is_wrong_in_one_paragraph(call: Call, small_run: Path, tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_a_full_disk_is_told_by_its_error_of_the_system(small_run: Path) -> None
 
 
 def test_a_statement_without_an_answer_is_an_empty_table(small_run: Path) -> None:
-    assert kneepoint.sql("set variable a = 1", small_run).num_rows == 0
+    assert tcpknee.sql("set variable a = 1", small_run).num_rows == 0
 
 
 def test_sql_reads_folders_whose_name_is_a_pattern(call: Call, tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_sql_reads_folders_whose_name_is_a_pattern(call: Call, tmp_path: Path) -
 
 
 def test_a_long_query_draws_no_progress_among_its_answer(small_run: Path) -> None:
-    found = kneepoint.sql("select current_setting('enable_progress_bar') as drawn", small_run)
+    found = tcpknee.sql("select current_setting('enable_progress_bar') as drawn", small_run)
     assert found["drawn"].to_pylist() == [False]
 
 
@@ -123,13 +123,13 @@ def test_a_query_reads_the_tables_of_its_folder_and_nothing_else(call: Call, tmp
     refused(call("sql", f"from read_csv('{secret}')", folder), "--external")
     answer = call("sql", f"select b from read_csv('{secret}')", folder, "--external", "--csv")
     assert answer.out == "b\nhidden\n"
-    assert kneepoint.sql(f"from read_csv('{secret}')", folder, external=True)["b"].to_pylist() == ["hidden"]
+    assert tcpknee.sql(f"from read_csv('{secret}')", folder, external=True)["b"].to_pylist() == ["hidden"]
 
 
 def test_what_a_query_makes_in_memory_is_allowed(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [1, 2]}), tmp_path / "things.parquet")
     query = "create temp table y as select x + 1 as z from things; explain analyze from y; select sum(z) as s from y"
-    assert kneepoint.sql(query, tmp_path)["s"].to_pylist() == [5]
+    assert tcpknee.sql(query, tmp_path)["s"].to_pylist() == [5]
 
 
 def cut(whole: bytes) -> bytes:
@@ -173,10 +173,10 @@ def test_an_unfinished_segment_is_seen_beside_whole_ones_and_nothing_changes(cal
     before = files()
     query = "select count(*) as n, min(algorithm) as a from flows"
     # While its writers live, and when they are gone.
-    assert kneepoint.sql(query, tmp_path).to_pylist() == [{"n": 3, "a": "cubic"}]
-    assert kneepoint.sql("from samples", tmp_path).num_rows == 0
+    assert tcpknee.sql(query, tmp_path).to_pylist() == [{"n": 3, "a": "cubic"}]
+    assert tcpknee.sql("from samples", tmp_path).num_rows == 0
     del writer, empty
-    assert kneepoint.sql(query, tmp_path).to_pylist() == [{"n": 3, "a": "cubic"}]
+    assert tcpknee.sql(query, tmp_path).to_pylist() == [{"n": 3, "a": "cubic"}]
     assert call("sql", "describe samples", tmp_path).code == 0
     assert files() == before
 
@@ -194,7 +194,7 @@ def test_a_recording_without_sockets_has_every_table(call: Call, tmp_path: Path)
 def test_what_does_not_fit_memory_goes_to_a_folder_of_its_own(call: Call, tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": list(range(100_000))}), tmp_path / "things.parquet")
     before = sorted(tmp_path.iterdir())
-    told = kneepoint.sql("select current_setting('temp_directory') as folder from things limit 1", tmp_path)
+    told = tcpknee.sql("select current_setting('temp_directory') as folder from things limit 1", tmp_path)
     folder = Path(told["folder"][0].as_py())
     assert folder.parent == Path(tempfile.gettempdir()) and not folder.exists()
     assert sorted(tmp_path.iterdir()) == before

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from kneepoint.datasets.table import Table
-from kneepoint.evidence import metrics, stats
-from kneepoint.runs import groups
-from kneepoint.runs.summary import summarise
 from support import cell, compared, flow, flows
+from tcpknee.datasets.table import Table
+from tcpknee.evidence import metrics, stats
+from tcpknee.runs import groups
+from tcpknee.runs.summary import summarise
 
 
 def test_interval_of_three_values_is_students_t() -> None:

@@ -18,8 +18,8 @@ from pathlib import Path
 import click
 import pytest
 
-from kneepoint.cli.app import app
 from support import SMALL, knee
+from tcpknee.cli.app import app
 
 DATA = Path(__file__).parents[2] / "crates/import/tests/data"
 LINE = '192.0.2.1 - - [10/Oct/2026:13:55:36 +0000] "GET / HTTP/1.1" 200 5 "-" "-"\n'
@@ -73,17 +73,17 @@ FURTHER: dict[str, list[str]] = {
 SILENT = {"shell": "its stdout is that of the command it runs"}
 
 INSTEAD = {
-    "load": "from kneepoint import _core; _core.load = lambda name, default_in=None: name",
-    "unload": "from kneepoint import _core; _core.unload = lambda name: []",
-    "trace": "from kneepoint.live import qdiscs; "
+    "load": "from tcpknee import _core; _core.load = lambda name, default_in=None: name",
+    "unload": "from tcpknee import _core; _core.unload = lambda name: []",
+    "trace": "from tcpknee.live import qdiscs; "
     "qdiscs.qdiscs = lambda **_: qdiscs.QdiscTrace([], 0, {'not_measured': 'so', 'programs': []}, 1.0)",
-    "calibrate": "from kneepoint.calibration import calibrate; "
+    "calibrate": "from tcpknee.calibration import calibrate; "
     "calibrate.calibrate = lambda *_, **__: calibrate.Calibration({}, [], [], [], 2, 1.0, 0.0)",
-    "fleet": "from types import SimpleNamespace as Of; from kneepoint.fleet.following import following; "
+    "fleet": "from types import SimpleNamespace as Of; from tcpknee.fleet.following import following; "
     "following.follow = lambda *_, **__: Of(look=Of(json=dict, crossed=None), told=[])",
-    "whatif": "from types import SimpleNamespace as Of; from kneepoint.fleet.whatif import asked; "
+    "whatif": "from types import SimpleNamespace as Of; from tcpknee.fleet.whatif import asked; "
     "asked.answered = lambda *_, **__: Of(refused='', json={})",
-    "conform": "from kneepoint.conformance import conform, overlay; "
+    "conform": "from tcpknee.conformance import conform, overlay; "
     "conform.run = conform.compare = conform.verdicts = overlay.write = lambda *_, **__: []",
 }
 """What would need root or half an hour says at once that it is done."""
@@ -140,7 +140,7 @@ class Started:
         self.words = [word.replace("OUT", place) for word in words]
         self._ends: list[int] = []
         closed = (" >&-" if out == "closed" else "") + (" 2>&-" if err == "closed" else "")
-        program = f"{INSTEAD.get(words[0], '')}\nfrom kneepoint.cli import main\nmain()"
+        program = f"{INSTEAD.get(words[0], '')}\nfrom tcpknee.cli import main\nmain()"
         self.process = subprocess.Popen(
             ["bash", "-c", f'exec "$@"{closed}', "bash", sys.executable, "-c", program, *self.words],
             cwd=folder,
@@ -230,7 +230,7 @@ def test_no_file_gets_the_number_of_a_closed_stdout(folder: Path) -> None:
     assert code == 2, err
     newest = max(folder.glob("out-closed-read-*"), key=lambda path: path.stat().st_mtime)
     asked = subprocess.run(
-        [sys.executable, "-m", "kneepoint", "sql", "select count(*) as n from flows", newest, "--csv"],
+        [sys.executable, "-m", "tcpknee", "sql", "select count(*) as n from flows", newest, "--csv"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert asked.stdout == "n\n6\n"

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from kneepoint.evidence import stats
-from kneepoint.evidence.verdicts import Verdict
-from kneepoint.runs.summary import summarise
 from support import cell, compared, flow, flows
+from tcpknee.evidence import stats
+from tcpknee.evidence.verdicts import Verdict
+from tcpknee.runs.summary import summarise
 
 
 def goodput(values: dict[str, list[float]]) -> list[Verdict]:

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kneepoint.errors import UsageError
-from kneepoint.live.watch import filters, sample, view
+from tcpknee.errors import UsageError
+from tcpknee.live.watch import filters, sample, view
 
 IDLE = dict.fromkeys((*sample.COUNTERS, *sample.GAUGES), 0)
 

@@ -12,19 +12,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kneepoint.errors import UsageError
-from kneepoint.fleet.whatif import asked, populations, predict, recorded, sure, told
-from kneepoint.fleet.whatif.distance import SCALES
-from kneepoint.fleet.whatif.fit import Fit, Tried, fit
-from kneepoint.fleet.whatif.model import Load, Path, load_of, simulate
-from kneepoint.fleet.whatif.naive import replayed
-from kneepoint.fleet.whatif.recorded import Observed
-from kneepoint.fleet.whatif.series import Series, Starved, measured, whole_goodput_bits_per_sec
-from kneepoint.fleet.whatif.spread import on_processes
-from kneepoint.fleet.whatif.trial import Trial
-from kneepoint.fleet.whatif.unknown import Bounds, Judged, Others, draws, judged
-from kneepoint.runs import api
 from support import Ended, refused
+from tcpknee.errors import UsageError
+from tcpknee.fleet.whatif import asked, populations, predict, recorded, sure, told
+from tcpknee.fleet.whatif.distance import SCALES
+from tcpknee.fleet.whatif.fit import Fit, Tried, fit
+from tcpknee.fleet.whatif.model import Load, Path, load_of, simulate
+from tcpknee.fleet.whatif.naive import replayed
+from tcpknee.fleet.whatif.recorded import Observed
+from tcpknee.fleet.whatif.series import Series, Starved, measured, whole_goodput_bits_per_sec
+from tcpknee.fleet.whatif.spread import on_processes
+from tcpknee.fleet.whatif.trial import Trial
+from tcpknee.fleet.whatif.unknown import Bounds, Judged, Others, draws, judged
+from tcpknee.runs import api
 from whatif_paths import PLAIN, fitted, held_back, load, recording
 
 Call = Callable[..., Ended]

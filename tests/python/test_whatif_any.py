@@ -8,12 +8,12 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from kneepoint import _core
-from kneepoint.fleet.whatif import fit, predict
-from kneepoint.fleet.whatif.model import Flow, Load, Path, simulate
-from kneepoint.fleet.whatif.recorded import LEAST_SAMPLES, Observed, says_something
-from kneepoint.fleet.whatif.series import Series
-from kneepoint.fleet.whatif.spread import on_processes
+from tcpknee import _core
+from tcpknee.fleet.whatif import fit, predict
+from tcpknee.fleet.whatif.model import Flow, Load, Path, simulate
+from tcpknee.fleet.whatif.recorded import LEAST_SAMPLES, Observed, says_something
+from tcpknee.fleet.whatif.series import Series
+from tcpknee.fleet.whatif.spread import on_processes
 
 WORKLOADS = ("", 'workload = "transfer"\nbytes = "300kB"', 'workload = "on-off"\non = "300ms"\noff = "500ms"')
 COUNTED = ("bytes_acked", "delivered", "data_segs_out", "total_retrans")

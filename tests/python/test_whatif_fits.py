@@ -9,14 +9,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kneepoint.fleet.whatif import recorded
-from kneepoint.fleet.whatif.distance import Features, likeness
-from kneepoint.fleet.whatif.fit import fit
-from kneepoint.fleet.whatif.model import Path, is_held_back, load_of, simulate
-from kneepoint.fleet.whatif.recorded import Observed
-from kneepoint.fleet.whatif.series import Series, Starved, measured, percentiles
-from kneepoint.fleet.whatif.trial import Trial
-from kneepoint.fleet.whatif.unknown import judged
+from tcpknee.fleet.whatif import recorded
+from tcpknee.fleet.whatif.distance import Features, likeness
+from tcpknee.fleet.whatif.fit import fit
+from tcpknee.fleet.whatif.model import Path, is_held_back, load_of, simulate
+from tcpknee.fleet.whatif.recorded import Observed
+from tcpknee.fleet.whatif.series import Series, Starved, measured, percentiles
+from tcpknee.fleet.whatif.trial import Trial
+from tcpknee.fleet.whatif.unknown import judged
 from whatif_paths import PLAIN, fitted, held_back, load, recording
 
 

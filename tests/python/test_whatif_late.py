@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from kneepoint.fleet.whatif import late
-from kneepoint.fleet.whatif.fit import HELD_BACK, Fit, Tried
-from kneepoint.fleet.whatif.model import HOST_NOISES_US, Flow, Load, Path, simulate
-from kneepoint.fleet.whatif.recorded import Observed
-from kneepoint.fleet.whatif.series import Series
-from kneepoint.fleet.whatif.trial import Trial
+from tcpknee.fleet.whatif import late
+from tcpknee.fleet.whatif.fit import HELD_BACK, Fit, Tried
+from tcpknee.fleet.whatif.model import HOST_NOISES_US, Flow, Load, Path, simulate
+from tcpknee.fleet.whatif.recorded import Observed
+from tcpknee.fleet.whatif.series import Series
+from tcpknee.fleet.whatif.trial import Trial
 
 PATHS = (
     Path(8e6, 40_000, 40_000),

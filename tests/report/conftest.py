@@ -11,8 +11,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import synthetic
-from kneepoint.pages import page
-from kneepoint.pages.run import ReportRun
+from tcpknee.pages import page
+from tcpknee.pages.run import ReportRun
 
 
 @pytest.fixture(scope="session")

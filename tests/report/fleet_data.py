@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kneepoint.fleet.cohorts import comparing
-from kneepoint.fleet.cohorts.metrics import METRICS
-from kneepoint.fleet.cohorts.verdicts import spread
-from kneepoint.fleet.statistics import cluster_hashes, tally
-from kneepoint.pages.cohorts import Cohorts, of_comparison
+from tcpknee.fleet.cohorts import comparing
+from tcpknee.fleet.cohorts.metrics import METRICS
+from tcpknee.fleet.cohorts.verdicts import spread
+from tcpknee.fleet.statistics import cluster_hashes, tally
+from tcpknee.pages.cohorts import Cohorts, of_comparison
 
 #: Delivery rate and queue as shares of the path's, retransmitted segments in percent.
 CHARACTER = {"cubic": (0.6, 0.5, 0.4), "bbr1": (0.95, 0.9, 2.4), "bbr2": (0.85, 0.4, 0.8)}

@@ -9,7 +9,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from kneepoint.pages.cohorts import Cohorts, Verdict
+from tcpknee.pages.cohorts import Cohorts, Verdict
 
 #: Delivery rate and queue as shares of the path's, retransmitted segments in percent.
 CHARACTER = {"cubic": (0.6, 0.5, 0.4), "bbr1": (0.95, 0.9, 2.4), "bbr2": (0.85, 0.4, 0.8)}

@@ -137,7 +137,7 @@ def write_run(
         "seed": 1,
         "repeat": reps,
         "engine": engine,
-        "versions": {"kneepoint": "0.1.0", "python": "3.11"},
+        "versions": {"tcpknee": "0.1.0", "python": "3.11"},
         "host": {"kernel": "Linux 6.1.0", "machine": "x86_64", "cpu": "Some CPU", "cpus": 2},
         "command": "knee run gallery/demo.toml --out runs/demo",
         "engine_version": "0.1.0",
@@ -312,7 +312,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 if __name__ == "__main__":
-    from kneepoint import pages
+    from tcpknee import pages
 
     into = Path(sys.argv[1])
     for case in sys.argv[2:] or CASES:

@@ -12,9 +12,9 @@ import browser
 import fleet_data
 import synthetic
 import traces
-from kneepoint.live import trace
-from kneepoint.pages import fleet_page, trace_page
-from kneepoint.pages.run import ReportRun
+from tcpknee.live import trace
+from tcpknee.pages import fleet_page, trace_page
+from tcpknee.pages.run import ReportRun
 
 pytestmark = browser.needed
 

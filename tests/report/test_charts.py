@@ -12,10 +12,10 @@ import pytest
 import synthetic
 import traces
 from drawn import panels
-from kneepoint.live import trace
-from kneepoint.pages import export, figures, marks, palette, sources, theme, trace_page
-from kneepoint.pages.figures import delay_goodput, timeseries
-from kneepoint.pages.run import ReportRun
+from tcpknee.live import trace
+from tcpknee.pages import export, figures, marks, palette, sources, theme, trace_page
+from tcpknee.pages.figures import delay_goodput, timeseries
+from tcpknee.pages.run import ReportRun
 
 layouts = pytest.mark.parametrize("layout", theme.LAYOUTS, ids=lambda layout: layout.name)
 LEAST_ROOM = 4

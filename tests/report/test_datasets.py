@@ -15,12 +15,12 @@ import pytest
 
 import synthetic
 import traces
-from kneepoint import imports, pages
-from kneepoint.datasets.dataset import Dataset
-from kneepoint.errors import UsageError
-from kneepoint.pages import figures, observed
-from kneepoint.pages.connections import SHOWN_AT_MOST
-from kneepoint.runs import api
+from tcpknee import imports, pages
+from tcpknee.datasets.dataset import Dataset
+from tcpknee.errors import UsageError
+from tcpknee.pages import figures, observed
+from tcpknee.pages.connections import SHOWN_AT_MOST
+from tcpknee.runs import api
 
 DATA = Path(__file__).parents[2] / "crates/import/tests/data"
 CAPTURE = DATA / "pcap/capture.pcapng"
@@ -48,7 +48,7 @@ def a_recording(folder: Path) -> None:
             near.sendall(b"x" * 10_000)
             assert far.recv(1)
             words = ["record", "--port", port, "--for", "300ms", "--every", "100ms", "--out", folder, "--quiet"]
-            subprocess.run([sys.executable, "-m", "kneepoint", *map(str, words)], check=True, capture_output=True)
+            subprocess.run([sys.executable, "-m", "tcpknee", *map(str, words)], check=True, capture_output=True)
 
 
 def an_import(folder: Path) -> None:
@@ -110,7 +110,7 @@ def test_one_figure_on_each_kind(found: Dataset, tmp_path: Path) -> None:
 
 def test_one_report_on_each_kind(found: Dataset, tmp_path: Path) -> None:
     text = pages.write(found.path, tmp_path / "page.html").read_text(encoding="utf-8")
-    assert f"Kneepoint {'' if found.kind == 'run' else found.kind}" in text
+    assert f"tcpknee {'' if found.kind == 'run' else found.kind}" in text
     assert 'data-figure="timeseries"' in text
     for column in found.schema(KINDS[found.kind][1])[:5] if found.kind != "run" else ():
         assert column.doc and column.name in text

@@ -9,11 +9,11 @@ from types import ModuleType
 import pytest
 
 import synthetic
-from kneepoint import pages
-from kneepoint.errors import UsageError
-from kneepoint.pages import export, palette
-from kneepoint.pages.figures import FIGURES
-from kneepoint.pages.run import ReportRun
+from tcpknee import pages
+from tcpknee.errors import UsageError
+from tcpknee.pages import export, palette
+from tcpknee.pages.figures import FIGURES
+from tcpknee.pages.run import ReportRun
 
 # Quantities without a unit of their own: names on an axis of a matrix, labels of rows.
 UNITLESS = {"RTT", "loss", None}
@@ -137,7 +137,7 @@ def test_an_algorithm_looks_the_same_in_every_run():
 
 
 def test_limits_add_up_to_the_whole_steady_part(case):
-    from kneepoint.pages.figures import limits
+    from tcpknee.pages.figures import limits
 
     for name in ("two", "many", "transfer"):
         sums: dict[tuple[object, object], float] = {}

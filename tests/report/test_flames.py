@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 
 import browser
-from kneepoint.pages import flames, page
-from kneepoint.pages.run import ReportRun
+from tcpknee.pages import flames, page
+from tcpknee.pages.run import ReportRun
 
 PROBE = """
 const boxes = () => [...document.querySelectorAll('#flame g')];

@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import fleet_data
-from kneepoint.errors import RunFolderError, UsageError
-from kneepoint.pages import binned, distributions, export, theme
-from kneepoint.pages.cohorts import SEVERAL, Cohorts
-from kneepoint.pages.figures.fleet import FIGURES, boxes, forest, idle, of, retransmitted
-from kneepoint.pages.quantities import INFLIGHT, MIN_RTT, REORDERING, RETRANSMITTED, SRTT, THROUGHPUT
+from tcpknee.errors import RunFolderError, UsageError
+from tcpknee.pages import binned, distributions, export, theme
+from tcpknee.pages.cohorts import SEVERAL, Cohorts
+from tcpknee.pages.figures.fleet import FIGURES, boxes, forest, idle, of, retransmitted
+from tcpknee.pages.quantities import INFLIGHT, MIN_RTT, REORDERING, RETRANSMITTED, SRTT, THROUGHPUT
 from test_figures import quantitative_titles
 
 figures = pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)

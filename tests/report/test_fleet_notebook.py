@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kneepoint.pages.fleet_report import Figure, FleetReport
+from tcpknee.pages.fleet_report import Figure, FleetReport
 
 NOTEBOOK = Path(__file__).parents[2] / "docs/notebooks/fleet.ipynb"
 

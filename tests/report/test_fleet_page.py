@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import fleet_data
-from kneepoint.pages import fleet_page, page
-from kneepoint.pages.cohorts import Cohorts
-from kneepoint.pages.figures import fleet as figures
+from tcpknee.pages import fleet_page, page
+from tcpknee.pages.cohorts import Cohorts
+from tcpknee.pages.figures import fleet as figures
 from test_page import FETCHING, HOSTILE, data_of, read
 
 

@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner
 
 import synthetic
-from kneepoint import pages
-from kneepoint.cli.app import app
-from kneepoint.errors import UsageError
-from kneepoint.pages import export, page
-from kneepoint.pages.figures import cpu, host_costs
-from kneepoint.pages.observed import opened
-from kneepoint.pages.run import ReportRun
+from tcpknee import pages
+from tcpknee.cli.app import app
+from tcpknee.errors import UsageError
+from tcpknee.pages import export, page
+from tcpknee.pages.figures import cpu, host_costs
+from tcpknee.pages.observed import opened
+from tcpknee.pages.run import ReportRun
 
 
 def test_time_of_the_model_is_per_byte_delivered_after_the_warm_up(case):

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from kneepoint.cli.app import app
-from kneepoint.doctor.snapshot import Snapshot
-from kneepoint.errors import UsageError
-from kneepoint.pages import host_page
-from kneepoint.pages.host_picture import ROWS_AT_MOST, picture, queues, ranges
+from tcpknee.cli.app import app
+from tcpknee.doctor.snapshot import Snapshot
+from tcpknee.errors import UsageError
+from tcpknee.pages import host_page
+from tcpknee.pages.host_picture import ROWS_AT_MOST, picture, queues, ranges
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "python" / "doctor"))
 import made

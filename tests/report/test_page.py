@@ -10,14 +10,14 @@ from html.parser import HTMLParser
 
 import pytest
 
-import kneepoint
 import synthetic
-from kneepoint import pages
-from kneepoint.errors import RunFolderError
-from kneepoint.evidence import published
-from kneepoint.pages import page, summary
-from kneepoint.pages.run import ReportRun
-from kneepoint.runs.results import Run
+import tcpknee
+from tcpknee import pages
+from tcpknee.errors import RunFolderError
+from tcpknee.evidence import published
+from tcpknee.pages import page, summary
+from tcpknee.pages.run import ReportRun
+from tcpknee.runs.results import Run
 
 HOSTILE = '</script><script>alert(1)</script><img src=x onerror=alert(2)> & "quoted" `code`'
 #: Attributes by which a page makes a browser fetch something.
@@ -173,7 +173,7 @@ def test_a_place_that_cannot_be_written_is_named(case, tmp_path):
 
 def test_importing_the_package_is_cheap():
     heavy = ("altair", "numpy", "pyarrow", "scipy", "vl_convert")
-    code = f"import sys, kneepoint.pages as r; r.write; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, tcpknee.pages as r; r.write; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -202,7 +202,7 @@ def test_a_thousand_flows_fit_and_the_page_says_which_it_left_out(tmp_path):
 
 
 def test_a_run_in_memory_is_reported_as_one_in_a_folder(case, pages):
-    stored = kneepoint.open(case("two"))
+    stored = tcpknee.open(case("two"))
     parts = {
         (cell, rep): {name: ReportRun.open(stored).table(name, cell=cell, rep=rep) for name in synthetic.TABLES}
         for cell in range(2)

@@ -17,11 +17,11 @@ import pytest
 import browser
 import synthetic
 import traces
-from kneepoint import cli
-from kneepoint.errors import RunFolderError
-from kneepoint.live import trace
-from kneepoint.pages import page, trace_page
-from kneepoint.pages.run import ReportRun
+from tcpknee import cli
+from tcpknee.errors import RunFolderError
+from tcpknee.live import trace
+from tcpknee.pages import page, trace_page
+from tcpknee.pages.run import ReportRun
 
 OWNED = "document.title='owned'"
 HOSTILE = f"""</script><script>{OWNED}</script><img src=x onerror="{OWNED}">--><svg onload="{OWNED}">'"&\u202e"""
@@ -72,7 +72,7 @@ def test_hostile_words_run_nothing_and_the_figures_are_drawn(made: tuple[Path, s
     assert console == []
     assert 'data-drawn="yes"' in document, said[-2000:]
     found = re.search(r"<title>(.*?)</title>", document, re.DOTALL)
-    assert found and html.unescape(found[1]) == f"{title} – Kneepoint"
+    assert found and html.unescape(found[1]) == f"{title} – tcpknee"
     assert document.count('class="marks"') == path.read_text().count('class="chart"') > 0
     assert 'class="failed"' not in document
 

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import browser
-from kneepoint.live import profile
-from kneepoint.pages import profile_page
+from tcpknee.live import profile
+from tcpknee.pages import profile_page
 
 EVIL = '<img src=x onerror="alert(1)">'
 STACKS = [

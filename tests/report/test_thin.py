@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kneepoint.pages import thin
-from kneepoint.pages.encode import Block, quantised
+from tcpknee.pages import thin
+from tcpknee.pages.encode import Block, quantised
 
 END_NS = 10_000_000
 

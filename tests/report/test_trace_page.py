@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import traces
-from kneepoint.cli import report
-from kneepoint.cli import trace as verb
-from kneepoint.errors import UsageError
-from kneepoint.live import trace
-from kneepoint.pages import connections, told, trace_page
+from tcpknee.cli import report
+from tcpknee.cli import trace as verb
+from tcpknee.errors import UsageError
+from tcpknee.live import trace
+from tcpknee.pages import connections, told, trace_page
 
 
 class Cells(HTMLParser):

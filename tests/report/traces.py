@@ -117,8 +117,8 @@ _CONNECTIONS = pa.schema(
 
 
 if __name__ == "__main__":
-    from kneepoint.live import trace
-    from kneepoint.pages import trace_page
+    from tcpknee.live import trace
+    from tcpknee.pages import trace_page
 
     into = Path(sys.argv[1])
     for count in (1, 2, 50):

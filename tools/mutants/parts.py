@@ -51,7 +51,7 @@ PARTS = (
     Part("cc", "algorithms in C", ("cc/*.[ch]",), clike.in_c),
     Part("sim", "simulator and its TCP", ("crates/sim/src/**/*.rs", "crates/tcp/src/**/*.rs"), clike.in_rust),
     Part("queue", "queues", ("crates/path/src/queue/**/*.rs",), clike.in_rust),
-    Part("stats", "statistics", tuple(f"python/kneepoint/{name}.py" for name in _STATISTICS), pylike.in_python),
+    Part("stats", "statistics", tuple(f"python/tcpknee/{name}.py" for name in _STATISTICS), pylike.in_python),
 )
 
 

@@ -261,10 +261,10 @@ def _link(objects: list[Path], into: Path) -> None:
 
 def package_with(mutant: Mutant, into: Path) -> Path:
     """Our Python package, anew: links to each file, but for the one that the mutant changes."""
-    package = into / "kneepoint"
+    package = into / "tcpknee"
     shutil.rmtree(package, ignore_errors=True)
-    ours = ROOT / "python" / "kneepoint"
-    _linked(ours, package, Path(mutant.file).relative_to("python/kneepoint").parts, mutant)
+    ours = ROOT / "python" / "tcpknee"
+    _linked(ours, package, Path(mutant.file).relative_to("python/tcpknee").parts, mutant)
     return package
 
 

@@ -16,7 +16,7 @@ pub const NONE: &str = "none";
 const MOST_NS: f64 = 1e6;
 const MOST_NS_PER_BYTE: f64 = 100.0;
 
-/// A profile that comes with Kneepoint.
+/// A profile that comes with tcpknee.
 pub struct Shipped {
     pub name: &'static str,
     pub summary: &'static str,

@@ -160,7 +160,7 @@ fn link_config(cell: &Cell, addresses: &[Addresses], seed: u64, flows: u32) -> L
 /// What lies between the two hosts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Medium {
-    /// Kneepoint's own link, between two TUN devices.
+    /// tcpknee's own link, between two TUN devices.
     Link,
     /// A router that is the path, with a veth pair to each host.
     Netem,

@@ -42,7 +42,7 @@ pub struct HostFacts {
     pub gso_max_bytes: u32,
     /// Root qdisc of the device, as read back.
     pub qdisc: String,
-    /// Merging of packets that arrive, and how long the NIC gathers them. Kneepoint's link does both; a veth device merges, and
+    /// Merging of packets that arrive, and how long the NIC gathers them. tcpknee's link does both; a veth device merges, and
     /// gathers nothing.
     pub gro: bool,
     pub rx_coalesce_us: u64,

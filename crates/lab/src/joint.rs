@@ -10,7 +10,7 @@ use super::{Namespace, netem, veth};
 /// The path, laid but not yet at work.
 #[derive(Debug)]
 pub enum Joint {
-    /// The other ends of the hosts' devices: Kneepoint's own link.
+    /// The other ends of the hosts' devices: tcpknee's own link.
     Tuns { sender: OwnedFd, receiver: OwnedFd },
     /// A router that is the path: netem and qdiscs of the kernel.
     Router(Namespace),

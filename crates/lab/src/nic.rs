@@ -25,7 +25,7 @@ pub fn check(cell: &Cell) -> Result<(), KernelError> {
     check_on(cell, cell.path.backend == Backend::User)
 }
 
-/// The same where it is known whether the hosts' devices are the TUN devices of Kneepoint's link.
+/// The same where it is known whether the hosts' devices are the TUN devices of tcpknee's link.
 pub(crate) fn check_on(cell: &Cell, on_tun: bool) -> Result<(), KernelError> {
     let online =
         fs::read_to_string(ONLINE).map_err(KernelError::system(format!("read {ONLINE}")))?;
@@ -54,12 +54,12 @@ pub(crate) fn check_on(cell: &Cell, on_tun: bool) -> Result<(), KernelError> {
             }
         }
         if on_tun && host.queues > 1 {
-            let lacks = "has one queue for the TUN device of Kneepoint's link";
+            let lacks = "has one queue for the TUN device of tcpknee's link";
             return refuse("queues", &host.queues.to_string(), lacks, USE_VETH);
         }
         if let Some((key, value)) = polling(host) {
             if on_tun {
-                let lacks = "does not poll the TUN device of Kneepoint's link";
+                let lacks = "does not poll the TUN device of tcpknee's link";
                 return refuse(key, &value, lacks, USE_VETH);
             }
             if !host.gro {
@@ -223,7 +223,7 @@ mod tests {
             assert_eq!(
                 refusal(&asked, true),
                 format!(
-                    "receiver.{key} = {value} is asked for; this kernel does not poll the TUN device of Kneepoint's link. Use path.backend = \"veth\", or leave it out."
+                    "receiver.{key} = {value} is asked for; this kernel does not poll the TUN device of tcpknee's link. Use path.backend = \"veth\", or leave it out."
                 )
             );
             assert_eq!(
@@ -236,7 +236,7 @@ mod tests {
         }
         assert_eq!(
             refusal("queues = 2", true),
-            "receiver.queues = 2 is asked for; this kernel has one queue for the TUN device of Kneepoint's link. Use path.backend = \"veth\", or leave it out."
+            "receiver.queues = 2 is asked for; this kernel has one queue for the TUN device of tcpknee's link. Use path.backend = \"veth\", or leave it out."
         );
         assert!(check_on(&cell("queues = 2"), false).is_ok());
     }

@@ -1,4 +1,4 @@
-//! Kneepoint's user-space link: between two TUN devices it drives the queues,
+//! tcpknee's user-space link: between two TUN devices it drives the queues,
 //! losses and delays of `knee-path` with the real clock, and measures how well
 //! it does.
 //!

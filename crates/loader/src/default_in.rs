@@ -9,7 +9,7 @@ use knee_observe::folder::Folder;
 use nix::sched::{CloneFlags, setns};
 
 /// Where it is noted what was there before, to be restored.
-const NOTES: &str = "/run/kneepoint";
+const NOTES: &str = "/run/tcpknee";
 const SYSCTL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
 /// Makes `called` the default of new sockets in `place`: a name below

@@ -34,7 +34,7 @@ pub use objects::NOT_BUILT;
 use registration::{Build, Choosers, Registered};
 
 /// Where links of loaded algorithms are pinned.
-pub const PINS: &str = "/sys/fs/bpf/kneepoint";
+pub const PINS: &str = "/sys/fs/bpf/tcpknee";
 
 /// What the kernel calls our build of an algorithm.
 pub fn kernel_name(name: &str) -> String {
@@ -175,7 +175,7 @@ pub fn unload(name: &str) -> Result<Vec<User>, KernelError> {
         registration::unregister(&called).map_err(|why| {
             refused(
                 why,
-                "A run of Kneepoint may hold it, or another program loaded it.",
+                "A run of tcpknee may hold it, or another program loaded it.",
             )
         })?;
     }

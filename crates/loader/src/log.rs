@@ -63,7 +63,7 @@ pub fn explained(name: &str, error: &Error, log: &str) -> (String, String) {
 /// Keeps the log, where the user may write.
 fn keep(name: &str, log: &str) -> Result<PathBuf, folder::Error> {
     let folder = Folder::open(&std::env::temp_dir())?;
-    let beginning = format!("kneepoint-{name}-");
+    let beginning = format!("tcpknee-{name}-");
     let (file, mut to) = folder.create_between(&beginning, ".verifier.log", Readers::Own)?;
     let path = folder.join(&file);
     to.write_all(log.as_bytes())

@@ -36,7 +36,7 @@ impl Key {
     /// A key of the user's, from a text of any length: recordings made with the
     /// same one can be joined.
     pub fn from_text(text: &str) -> Key {
-        const CONTEXT: &str = "Kneepoint address anonymisation v1";
+        const CONTEXT: &str = "tcpknee address anonymisation v1";
         Key(blake3::derive_key(CONTEXT, text.as_bytes()))
     }
 }
@@ -97,7 +97,7 @@ impl Anonymiser {
     /// addresses are cut it becomes a hash without a key: equal in all recordings, as
     /// the rest of an address is, and nobody can try all ids.
     pub fn id(&self, id: &str) -> String {
-        const CONTEXT: &str = "Kneepoint id anonymisation v1";
+        const CONTEXT: &str = "tcpknee id anonymisation v1";
         let hash = match self {
             Anonymiser::Keep => return id.to_owned(),
             Anonymiser::Truncate { .. } => {

@@ -1,4 +1,4 @@
-//! Folders that Kneepoint writes into. What it writes anywhere goes through here.
+//! Folders that tcpknee writes into. What it writes anywhere goes through here.
 //!
 //! A folder is held by its descriptor and every name is taken within it, so that
 //! another path in its place changes nothing. A new file is new: a link, a FIFO

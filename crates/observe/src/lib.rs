@@ -1,4 +1,4 @@
-//! What Kneepoint keeps of live hosts: tables that a recorder or an importer
+//! What tcpknee keeps of live hosts: tables that a recorder or an importer
 //! (crate `knee-import`) fills, and the Parquet files that hold them.
 //!
 //! Three steps, each usable by itself:

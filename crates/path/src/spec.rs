@@ -226,9 +226,9 @@ pub fn last_legs(rtts: &[Nanos], hops: Range<usize>, flow_rtt: Nanos) -> [(usize
 /// What emulates the path in a lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Backend {
-    /// Kneepoint's own link, unless the kernel's is there and faster.
+    /// tcpknee's own link, unless the kernel's is there and faster.
     Auto,
-    /// Kneepoint's own link over TUN.
+    /// tcpknee's own link over TUN.
     User,
     /// netem and qdiscs of the kernel.
     Netem,

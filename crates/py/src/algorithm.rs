@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 
 use crate::errors;
 
-#[pyclass(module = "kneepoint._core")]
+#[pyclass(module = "tcpknee._core")]
 pub struct Algorithm {
     instance: Instance,
     /// What the ops are shown; a field that nobody set is 0.

@@ -20,7 +20,7 @@ use pyo3::types::{PyCapsule, PyTuple};
 
 /// One table of a run, for any library that speaks the Arrow PyCapsule
 /// interface: `pyarrow.record_batch(t)`, `polars.DataFrame(t)`, ….
-#[pyclass(frozen, module = "kneepoint._core")]
+#[pyclass(frozen, module = "tcpknee._core")]
 pub struct ArrowTable {
     batch: RecordBatch,
 }
@@ -83,7 +83,7 @@ impl ArrowTable {
 
 /// A table in several batches, for any library that speaks the Arrow PyCapsule
 /// interface: `pyarrow.table(t)`, `polars.DataFrame(t)`, ….
-#[pyclass(frozen, module = "kneepoint._core")]
+#[pyclass(frozen, module = "tcpknee._core")]
 pub struct ArrowBatches {
     /// One at least.
     batches: Vec<RecordBatch>,

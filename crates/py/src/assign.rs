@@ -12,13 +12,13 @@ use crate::arrow::ArrowTable;
 use crate::{asked, errors};
 
 /// See `knee_loader::assign::Assigner`.
-#[pyclass(frozen, module = "kneepoint._core")]
+#[pyclass(frozen, module = "tcpknee._core")]
 pub struct Assigner {
     held: Mutex<assign::Assigner>,
 }
 
 /// See `knee_loader::assign::Taken`.
-#[pyclass(frozen, get_all, module = "kneepoint._core")]
+#[pyclass(frozen, get_all, module = "tcpknee._core")]
 pub struct Assigned {
     rows: Py<ArrowTable>,
     assigned: Vec<u64>,

@@ -1,4 +1,4 @@
-//! Errors of the crates as the classes of `kneepoint.errors`.
+//! Errors of the crates as the classes of `tcpknee.errors`.
 
 use std::io;
 use std::path::Path;
@@ -11,15 +11,15 @@ use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
-/// A class of `kneepoint.errors` with its message.
+/// A class of `tcpknee.errors` with its message.
 fn front_error(py: Python<'_>, class: &str, message: String) -> PyErr {
     front_error_of(py, class, (message,))
 }
 
-/// A class of `kneepoint.errors` with its arguments.
+/// A class of `tcpknee.errors` with its arguments.
 fn front_error_of<'py>(py: Python<'py>, class: &str, arguments: impl PyCallArgs<'py>) -> PyErr {
     let made = py
-        .import("kneepoint.errors")
+        .import("tcpknee.errors")
         .and_then(|errors| errors.getattr(class))
         .and_then(|class| class.call1(arguments));
     match made {

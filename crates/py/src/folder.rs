@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use crate::errors;
 
 /// See `knee_observe::folder::Folder`.
-#[pyclass(frozen, module = "kneepoint._core")]
+#[pyclass(frozen, module = "tcpknee._core")]
 pub struct Folder {
     held: folder::Folder,
 }
@@ -102,7 +102,7 @@ impl Folder {
 }
 
 /// Held until it is let go.
-#[pyclass(frozen, module = "kneepoint._core")]
+#[pyclass(frozen, module = "tcpknee._core")]
 pub struct Lock {
     held: Mutex<Option<folder::Lock>>,
 }
@@ -128,7 +128,7 @@ pub fn check_readable(py: Python<'_>, path: PathBuf) -> PyResult<()> {
 }
 
 /// What the whole file of an unfinished segment would be, read from where it is.
-#[pyclass(frozen, module = "kneepoint._core")]
+#[pyclass(frozen, module = "tcpknee._core")]
 pub struct Unfinished {
     content: segment::Content,
 }

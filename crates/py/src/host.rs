@@ -51,7 +51,7 @@ pub fn profile_registry(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 }
 
 /// See `knee_live::host::Session`. It belongs to the thread that made it.
-#[pyclass(unsendable, module = "kneepoint._core")]
+#[pyclass(unsendable, module = "tcpknee._core")]
 pub struct HostSession {
     session: Option<Session>,
 }

@@ -15,7 +15,7 @@ use crate::arrow::ArrowTable;
 use crate::errors;
 
 /// What one repetition of one cell produced on the kernel.
-#[pyclass(frozen, get_all, module = "kneepoint._core")]
+#[pyclass(frozen, get_all, module = "tcpknee._core")]
 pub struct LabOutput {
     flows: Py<ArrowTable>,
     samples: Py<ArrowTable>,

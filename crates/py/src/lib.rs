@@ -1,7 +1,7 @@
-//! `kneepoint._core`: what the Python front needs of the Rust crates.
+//! `tcpknee._core`: what the Python front needs of the Rust crates.
 //!
 //! Conversions and Arrow export, nothing else: no default, no check and no
-//! figure is decided here. `python/kneepoint/_core.pyi` tells its types.
+//! figure is decided here. `python/tcpknee/_core.pyi` tells its types.
 
 mod algorithm;
 mod arrow;

@@ -11,7 +11,7 @@ use crate::errors;
 use crate::scenario::Scenario;
 
 /// Algorithms that the kernel has until this is closed; a context manager.
-#[pyclass(frozen, module = "kneepoint._core")]
+#[pyclass(frozen, module = "tcpknee._core")]
 pub struct LoadedAlgorithms {
     #[pyo3(get)]
     names: BTreeMap<String, String>,

@@ -16,7 +16,7 @@ use crate::errors;
 use crate::folder::Folder;
 
 /// See `knee_observe::parts::Part`.
-#[pyclass(frozen, module = "kneepoint._core")]
+#[pyclass(frozen, module = "tcpknee._core")]
 pub struct Part {
     /// `None`: kept.
     held: Mutex<Option<parts::Part>>,

@@ -67,7 +67,7 @@ fn section() -> SectionHeaderBlock<'static> {
         // Fixed, so that the same run gives the same file on every machine.
         endianness: Endianness::Little,
         options: vec![SectionHeaderOption::UserApplication(Cow::Borrowed(
-            concat!("Kneepoint ", env!("CARGO_PKG_VERSION")),
+            concat!("tcpknee ", env!("CARGO_PKG_VERSION")),
         ))],
         ..SectionHeaderBlock::default()
     }

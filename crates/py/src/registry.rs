@@ -1,4 +1,4 @@
-//! What Kneepoint knows, as lists of dicts for `knee list` and the docs.
+//! What tcpknee knows, as lists of dicts for `knee list` and the docs.
 
 use arrow_schema::DataType;
 use knee_host::COSTS;
@@ -129,7 +129,7 @@ pub fn costs(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     Ok(list)
 }
 
-/// Names of the cost profiles that come with Kneepoint.
+/// Names of the cost profiles that come with tcpknee.
 #[pyfunction]
 pub fn cost_profiles(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let list = PyList::empty(py);
@@ -142,7 +142,7 @@ pub fn cost_profiles(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     Ok(list)
 }
 
-/// ns of each operation in a profile that comes with Kneepoint.
+/// ns of each operation in a profile that comes with tcpknee.
 #[pyfunction]
 pub fn cost_profile<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
     let found = Profile::read(name, Files::NONE).ok().flatten();

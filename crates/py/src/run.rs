@@ -24,7 +24,7 @@ use crate::pcapng::{self, Payload};
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A flag shared with running repetitions; once set, they stop.
-#[pyclass(frozen, module = "kneepoint._core")]
+#[pyclass(frozen, module = "tcpknee._core")]
 #[derive(Default)]
 pub struct Cancel {
     set: AtomicBool,
@@ -48,7 +48,7 @@ impl Cancel {
 }
 
 /// What one repetition of one cell produced.
-#[pyclass(frozen, module = "kneepoint._core")]
+#[pyclass(frozen, module = "tcpknee._core")]
 pub struct Output {
     #[pyo3(get)]
     flows: Py<ArrowTable>,

@@ -41,7 +41,7 @@ fn read_text(path: &str) -> io::Result<String> {
 }
 
 /// A scenario file, resolved into cells.
-#[pyclass(frozen, module = "kneepoint._core")]
+#[pyclass(frozen, module = "tcpknee._core")]
 pub struct Scenario {
     pub(crate) scenario: knee_scenario::Scenario,
     facts: Facts,
@@ -270,7 +270,7 @@ impl Scenario {
 }
 
 /// The cells of a scenario, each resolved when it is asked for.
-#[pyclass(frozen, sequence, module = "kneepoint._core")]
+#[pyclass(frozen, sequence, module = "tcpknee._core")]
 pub struct Cells {
     scenario: Py<Scenario>,
 }
@@ -366,7 +366,7 @@ impl Facts {
 }
 
 /// A cell by itself, as `Scenario.write_cell` wrote it.
-#[pyclass(frozen, module = "kneepoint._core")]
+#[pyclass(frozen, module = "tcpknee._core")]
 pub struct LoneCell {
     cell: Cell,
 }

@@ -13,7 +13,7 @@ use crate::arrow::ArrowTable;
 use crate::errors;
 
 /// See `knee_observe::segment::Writer`: one segment, however large or old.
-#[pyclass(frozen, module = "kneepoint._core")]
+#[pyclass(frozen, module = "tcpknee._core")]
 pub struct SegmentWriter {
     /// Of the table's files, without number and ending.
     path: PathBuf,

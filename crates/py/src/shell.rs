@@ -11,7 +11,7 @@ use crate::errors;
 use crate::scenario::Scenario;
 
 /// How a command behind the path ended.
-#[pyclass(frozen, module = "kneepoint._core")]
+#[pyclass(frozen, module = "tcpknee._core")]
 pub struct ShellOutcome {
     outcome: Outcome,
 }

@@ -11,7 +11,7 @@ use crate::arrow::ArrowTable;
 use crate::errors;
 
 /// What came since the last batch.
-#[pyclass(frozen, module = "kneepoint._core")]
+#[pyclass(frozen, module = "tcpknee._core")]
 pub struct TraceBatch {
     #[pyo3(get)]
     acks: Py<ArrowTable>,

@@ -44,7 +44,7 @@ keyed! {
             },
             Required("\"30s\""),
             "length of the run",
-            "kneepoint",
+            "tcpknee",
         );
         pub warmup: Nanos = key(
             "warmup",
@@ -54,7 +54,7 @@ keyed! {
             },
             Value("0s"),
             "beginning of the run that steady-state metrics leave out",
-            "kneepoint",
+            "tcpknee",
         );
         #[serde(skip)]
         pub repeat: u32 = fixed(key(
@@ -65,7 +65,7 @@ keyed! {
             },
             Value("1"),
             "repetitions of every cell, each with its own random draws",
-            "kneepoint",
+            "tcpknee",
         ));
         pub seed: u64 = key(
             "seed",
@@ -75,7 +75,7 @@ keyed! {
             },
             Value("1"),
             "where all random draws start",
-            "kneepoint",
+            "tcpknee",
         );
         pub sample_interval: Nanos = key(
             "sample_interval",
@@ -85,7 +85,7 @@ keyed! {
             },
             Value("10ms"),
             "how often flows and queues are sampled",
-            "kneepoint",
+            "tcpknee",
         );
         #[serde(skip_serializing_if = "KeptSamples::is_all")]
         pub samples: KeptSamples = fixed(key(
@@ -93,7 +93,7 @@ keyed! {
             Kind::Samples,
             Words("every column"),
             "columns of the table samples that are kept",
-            "kneepoint",
+            "tcpknee",
         ));
         given {
             /// The first hop in the data direction: of most scenarios the only one.

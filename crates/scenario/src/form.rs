@@ -20,13 +20,13 @@ use crate::{Scenario, parse, resolve};
 /// Cells of other versions may mean something else: a default may have changed.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Where the form has the version that wrote it.
-const MARK: &str = "kneepoint_cell";
+const MARK: &str = "tcpknee_cell";
 
 /// The form, as JSON has it.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Form {
-    kneepoint_cell: String,
+    tcpknee_cell: String,
     hash: String,
     index: u32,
     axes: Vec<(String, String)>,
@@ -43,7 +43,7 @@ impl Scenario {
         let point = self.source.matrix.point(index)?;
         let (scenario, files) = text(&point);
         let form = Form {
-            kneepoint_cell: VERSION.into(),
+            tcpknee_cell: VERSION.into(),
             hash: cell.hash(),
             index: cell.index,
             axes: cell.axes,
@@ -135,21 +135,19 @@ pub fn read_cell(text: &str, file: &str, names: &Names) -> Result<Cell, CellErro
 /// Displays as one paragraph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CellError {
-    #[error(
-        "{file}:{line}: not a cell that Kneepoint wrote: {why}. Make it anew from its scenario."
-    )]
+    #[error("{file}:{line}: not a cell that tcpknee wrote: {why}. Make it anew from its scenario.")]
     NoCell {
         file: String,
         line: usize,
         why: String,
     },
     #[error(
-        "{file}:1: got a cell of Kneepoint {got}; expected one of {VERSION}, which this is. Run it with the version that \
+        "{file}:1: got a cell of tcpknee {got}; expected one of {VERSION}, which this is. Run it with the version that \
          wrote it, or make it anew from its scenario."
     )]
     Version { file: String, got: String },
     #[error(
-        "{file}:1: the cell is not as Kneepoint wrote it: {why}. Make it anew from its scenario."
+        "{file}:1: the cell is not as tcpknee wrote it: {why}. Make it anew from its scenario."
     )]
     Changed { file: String, why: String },
 }

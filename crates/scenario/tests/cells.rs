@@ -201,22 +201,22 @@ fn a_form_that_is_no_good_is_refused_in_a_paragraph() {
     assert_eq!(
         refusal(&old),
         format!(
-            "cells/7.json:1: got a cell of Kneepoint \"0.0.9\"; expected one of {version}, which this is. Run it with the \
+            "cells/7.json:1: got a cell of tcpknee \"0.0.9\"; expected one of {version}, which this is. Run it with the \
              version that wrote it, or make it anew from its scenario."
         )
     );
     // Another version may have whatever it likes besides.
-    assert!(refusal("{\"kneepoint_cell\": \"9.0.0\", \"x\": 1}").contains("\"9.0.0\""));
+    assert!(refusal("{\"tcpknee_cell\": \"9.0.0\", \"x\": 1}").contains("\"9.0.0\""));
     assert_eq!(
         refusal(""),
-        "cells/7.json:1: not a cell that Kneepoint wrote: EOF while parsing a value. Make it anew from its scenario."
+        "cells/7.json:1: not a cell that tcpknee wrote: EOF while parsing a value. Make it anew from its scenario."
     );
-    assert!(refusal(GOOD).contains("not a cell that Kneepoint wrote"));
-    assert!(refusal("{}").contains("it has no \"kneepoint_cell\""));
-    assert!(refusal(&format!("{{\"kneepoint_cell\": \"{version}\"}}")).contains("missing field"));
-    assert!(refusal(&form[..form.len() / 2]).contains("not a cell that Kneepoint wrote"));
+    assert!(refusal(GOOD).contains("not a cell that tcpknee wrote"));
+    assert!(refusal("{}").contains("it has no \"tcpknee_cell\""));
+    assert!(refusal(&format!("{{\"tcpknee_cell\": \"{version}\"}}")).contains("missing field"));
+    assert!(refusal(&form[..form.len() / 2]).contains("not a cell that tcpknee wrote"));
     let edited = form.replace("50Mbit/s", "51Mbit/s");
-    assert!(refusal(&edited).contains("the cell is not as Kneepoint wrote it: its hash would be"));
+    assert!(refusal(&edited).contains("the cell is not as tcpknee wrote it: its hash would be"));
     let broken = form.replace("50Mbit/s", "51Mbit");
     assert!(
         refusal(&broken).contains("path.rate"),

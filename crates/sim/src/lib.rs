@@ -1,4 +1,4 @@
-//! Kneepoint's simulator: a packet-level model of one path and the Linux TCP
+//! tcpknee's simulator: a packet-level model of one path and the Linux TCP
 //! stacks at its ends, in virtual time.
 //!
 //! Time is u64 nanoseconds, bytes and segments are integers, what is due at one

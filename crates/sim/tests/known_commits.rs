@@ -1,4 +1,4 @@
-//! Commits of Linux whose effect somebody measured, predicted with the cost profile that comes with Kneepoint: their rule off
+//! Commits of Linux whose effect somebody measured, predicted with the cost profile that comes with tcpknee: their rule off
 //! and on, all else equal. No cost was chosen by what comes of it here.
 //!
 //! Method: each prediction is a row of docs/known-commits.md, with the published costs and with others between their bounds.

@@ -7,23 +7,23 @@ table! {
     /// of the run: a row for each counter. [`COUNTERS`] lists them. A counter
     /// that was not measured has no row.
     "host_costs" HostCosts of HostCost {
-        cell: i32, "", "kneepoint", "cell of the matrix; 0 in a profile of a live host";
-        rep: i32, "", "kneepoint", "repetition, from 0; 0 in a profile of a live host";
-        host: &'static str, "", "kneepoint", "sender or receiver; machine: both hosts of a lab and whatever else runs on its processors, or a live host";
-        counter: &'static str, "", "kneepoint", "what was counted: a counter below; or of the host model, an operation or a class of them, by time";
-        value: i64, "", "kneepoint", "how much, in the unit beside it";
-        unit: &'static str, "", "kneepoint", "ns, bytes, or what is counted: timers, skbs, segments, polls, …";
+        cell: i32, "", "tcpknee", "cell of the matrix; 0 in a profile of a live host";
+        rep: i32, "", "tcpknee", "repetition, from 0; 0 in a profile of a live host";
+        host: &'static str, "", "tcpknee", "sender or receiver; machine: both hosts of a lab and whatever else runs on its processors, or a live host";
+        counter: &'static str, "", "tcpknee", "what was counted: a counter below; or of the host model, an operation or a class of them, by time";
+        value: i64, "", "tcpknee", "how much, in the unit beside it";
+        unit: &'static str, "", "tcpknee", "ns, bytes, or what is counted: timers, skbs, segments, polls, …";
     }
 }
 
 table! {
     /// What the processors were doing, as samples of their call stacks.
     "stacks" Stacks of Stack {
-        cell: i32, "", "kneepoint", "cell of the matrix; 0 in a profile of a live host";
-        rep: i32, "", "kneepoint", "repetition, from 0; 0 in a profile of a live host";
+        cell: i32, "", "tcpknee", "cell of the matrix; 0 in a profile of a live host";
+        rep: i32, "", "tcpknee", "repetition, from 0; 0 in a profile of a live host";
         stack: String, "", "stack traces of the kernel", "folded: the program, then its functions from the outermost to the innermost, with ; between; _[k] ends the names of the kernel's functions";
         samples: i64, "", "perf_event_open(2)", "samples with this stack";
-        class: &'static str, "", "kneepoint", "what the work was for: data copy, skb, memory, TCP/IP, netdev, scheduler, lock, timer, entry, BPF, user, other";
+        class: &'static str, "", "tcpknee", "what the work was for: data copy, skb, memory, TCP/IP, netdev, scheduler, lock, timer, entry, BPF, user, other";
     }
 }
 

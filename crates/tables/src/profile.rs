@@ -5,11 +5,11 @@ use crate::table;
 table! {
     /// How packets were sized and how many a poll handled, in powers of two.
     "histograms" Histograms of HistogramRow {
-        host: &'static str, "", "kneepoint", "machine";
-        histogram: &'static str, "", "kneepoint", "sent_bytes: payload of each data skb that was sent; received_bytes: payload of each skb that was received with some; packets_per_poll";
-        least: i64, "", "kneepoint", "the least size of this row, in bytes or packets";
-        most: i64, "", "kneepoint", "the greatest size of this row";
-        count: i64, "", "kneepoint", "skbs or polls of that size";
+        host: &'static str, "", "tcpknee", "machine";
+        histogram: &'static str, "", "tcpknee", "sent_bytes: payload of each data skb that was sent; received_bytes: payload of each skb that was received with some; packets_per_poll";
+        least: i64, "", "tcpknee", "the least size of this row, in bytes or packets";
+        most: i64, "", "tcpknee", "the greatest size of this row";
+        count: i64, "", "tcpknee", "skbs or polls of that size";
     }
 }
 
@@ -29,7 +29,7 @@ table! {
 table! {
     /// Time in each softirq of each processor.
     "softirqs" SoftirqRows of SoftirqRow {
-        cpu: i32, "", "kneepoint", "number of the processor";
+        cpu: i32, "", "tcpknee", "number of the processor";
         softirq: &'static str, "", "softirq:softirq_entry", "net_rx, net_tx, timer, hrtimer, sched, rcu, tasklet, block, irq_poll, hi";
         ns: i64, "ns", "softirq:softirq_entry, softirq_exit", "time from its beginning to its end, hard interrupts in between included";
         runs: i64, "", "softirq:softirq_exit", "how often it ran";

@@ -6,18 +6,18 @@ table! {
     /// The bottleneck's queue at intervals. Counters run from the start;
     /// maxima are of the interval that ends at the row.
     "queue" QueueSamples of QueueSample {
-        cell: i32, "", "kneepoint", "cell of the matrix";
-        rep: i32, "", "kneepoint", "repetition, from 0";
-        t_ns: i64, "ns", "kneepoint", "time since the run began";
-        hop: i32, "", "kneepoint", "which bottleneck, from 0; data direction";
+        cell: i32, "", "tcpknee", "cell of the matrix";
+        rep: i32, "", "tcpknee", "repetition, from 0";
+        t_ns: i64, "ns", "tcpknee", "time since the run began";
+        hop: i32, "", "tcpknee", "which bottleneck, from 0; data direction";
         queue_pkts: i64, "packets", "tc qdisc backlog", "packets waiting";
         queue_bytes: i64, "bytes", "tc qdisc backlog", "bytes waiting";
-        queue_bytes_max: i64, "bytes", "kneepoint", "most bytes waiting within the interval";
-        queue_delay_us: i64, "us", "kneepoint", "time the bytes waiting take to leave at the link's rate; 0 on an unlimited link";
+        queue_bytes_max: i64, "bytes", "tcpknee", "most bytes waiting within the interval";
+        queue_delay_us: i64, "us", "tcpknee", "time the bytes waiting take to leave at the link's rate; 0 on an unlimited link";
         sent_pkts: i64, "packets", "tc qdisc sent", "packets that left so far";
         sent_bytes: i64, "bytes", "tc qdisc sent", "bytes that left so far";
         dropped_pkts: i64, "packets", "tc qdisc dropped", "packets dropped by the queue so far";
         marked_pkts: i64, "packets", "tc qdisc marked", "packets marked CE by the queue so far";
-        lost_pkts: i64, "packets", "kneepoint", "packets lost by the path's own loss so far";
+        lost_pkts: i64, "packets", "tcpknee", "packets lost by the path's own loss so far";
     }
 }

@@ -7,10 +7,10 @@ table! {
     /// which nothing moved since its last row has no row: the last one holds.
     /// Null, where no other meaning is given: this kernel does not tell.
     "samples" Samples of Sample {
-        cell: i32, "", "kneepoint", "cell of the matrix";
-        rep: i32, "", "kneepoint", "repetition, from 0";
-        t_ns: i64, "ns", "kneepoint", "time since the run began";
-        flow: i32, "", "kneepoint", "flow number, from 0";
+        cell: i32, "", "tcpknee", "cell of the matrix";
+        rep: i32, "", "tcpknee", "repetition, from 0";
+        t_ns: i64, "ns", "tcpknee", "time since the run began";
+        flow: i32, "", "tcpknee", "flow number, from 0";
         ca_state: i32, "", "tcp_info.tcpi_ca_state", "0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss";
         snd_cwnd: i64, "segments", "tcp_info.tcpi_snd_cwnd", "congestion window";
         snd_ssthresh: i64, "segments", "tcp_info.tcpi_snd_ssthresh", "slow-start threshold; 2147483647 before the first congestion event";
@@ -34,7 +34,7 @@ table! {
         bytes_sent: Option<i64>, "bytes", "tcp_info.tcpi_bytes_sent", "payload sent so far, with retransmissions";
         bytes_retrans: Option<i64>, "bytes", "tcp_info.tcpi_bytes_retrans", "of those: retransmitted";
         bytes_acked: Option<i64>, "bytes", "tcp_info.tcpi_bytes_acked", "cumulatively acked so far";
-        bytes_read: i64, "bytes", "kneepoint", "read in order by the application at the far end so far";
+        bytes_read: i64, "bytes", "tcpknee", "read in order by the application at the far end so far";
         notsent_bytes: Option<i64>, "bytes", "tcp_info.tcpi_notsent_bytes", "written by the application, not yet sent";
         snd_wnd_bytes: Option<i64>, "bytes", "tcp_info.tcpi_snd_wnd", "window that the far end allows";
         sndbuf_bytes: Option<i64>, "bytes", "SO_MEMINFO SK_MEMINFO_SNDBUF", "send buffer, as autotuned";
@@ -49,6 +49,6 @@ table! {
         bbr_min_rtt_us: Option<i64>, "us", "tcp_bbr_info.bbr_min_rtt", "round-trip time without queue that it reckons with; null: as above";
         bbr_pacing_gain: Option<f64>, "", "tcp_bbr_info.bbr_pacing_gain", "pacing rate over bandwidth; null: the algorithm keeps no model of the path";
         bbr_cwnd_gain: Option<f64>, "", "tcp_bbr_info.bbr_cwnd_gain", "window over bandwidth-delay product; null: the algorithm keeps no model of the path";
-        cc_phase: &'static str, "", "kneepoint", "phase of the algorithm: Startup, Drain, ProbeBw, ProbeRtt of bbr1; empty: it has none";
+        cc_phase: &'static str, "", "tcpknee", "phase of the algorithm: Startup, Drain, ProbeBw, ProbeRtt of bbr1; empty: it has none";
     }
 }

@@ -53,7 +53,7 @@ table! {
     "trace_events" TraceEvents of TraceEvent {
         t_ns: i64, "ns", "bpf_ktime_get_ns()", "time since the trace began, by the monotonic clock";
         cookie: i64, "", "SO_COOKIE", "number of the connection";
-        event: &'static str, "", "kneepoint", "open, established, fin_wait1, fin_wait2, closing, close_wait, last_ack, time_wait, closed; cwr, recovery, loss, and cwr_end, recovery_end, loss_end where none of them follows; retransmit";
+        event: &'static str, "", "tcpknee", "open, established, fin_wait1, fin_wait2, closing, close_wait, last_ack, time_wait, closed; cwr, recovery, loss, and cwr_end, recovery_end, loss_end where none of them follows; retransmit";
         snd_cwnd: i64, "segments", "tcp_info.tcpi_snd_cwnd", "congestion window as the event begins, before it has changed it";
         snd_ssthresh: i64, "segments", "tcp_info.tcpi_snd_ssthresh", "slow-start threshold then";
         snd_una: i64, "", "tcp_sock.snd_una", "first sequence number not acknowledged, modulo 2^32";
@@ -72,10 +72,10 @@ table! {
         destination: String, "", "inet_sock.inet_daddr", "address of the far end";
         destination_port: i32, "", "inet_sock.inet_dport", "port of the far end";
         algorithm: String, "", "TCP_CONGESTION", "congestion control, the last that was seen";
-        first_ns: i64, "ns", "kneepoint", "time of its first record";
-        last_ns: i64, "ns", "kneepoint", "time of its last record";
-        acks: i64, "", "kneepoint", "its rows of acks";
-        events: i64, "", "kneepoint", "its rows of events";
-        closed: bool, "", "kneepoint", "was it closed within the trace?";
+        first_ns: i64, "ns", "tcpknee", "time of its first record";
+        last_ns: i64, "ns", "tcpknee", "time of its last record";
+        acks: i64, "", "tcpknee", "its rows of acks";
+        events: i64, "", "tcpknee", "its rows of events";
+        closed: bool, "", "tcpknee", "was it closed within the trace?";
     }
 }

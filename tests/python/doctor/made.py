@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kneepoint.doctor.snapshot import Snapshot, samples
-from kneepoint.doctor.snapshot.snapshot import Earlier
+from tcpknee.doctor.snapshot import Snapshot, samples
+from tcpknee.doctor.snapshot.snapshot import Earlier
 
 NETNS = "net:[4026531840]"
 

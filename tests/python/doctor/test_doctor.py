@@ -18,9 +18,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from hosts import HOSTS
 from made import Difference, qdiscs, snapshot
 
-from kneepoint.doctor.changes import Qdisc, change_of
-from kneepoint.doctor.rules import RULES
 from support import Ended
+from tcpknee.doctor.changes import Qdisc, change_of
+from tcpknee.doctor.rules import RULES
 
 Call = Callable[..., Ended]
 
@@ -198,7 +198,7 @@ def test_a_snapshot_is_written_and_judged(call: Call, tmp_path: Path) -> None:
     assert ended.code == 0 and "Snapshot: here.json" in ended.out
     assert json.loads(call("snapshot", "--out", "here.json", "--json").out)["rows"]["host"] == 1
     assert call("doctor", "--snapshot", "here.json").code in (0, 1)
-    assert json.loads(call("snapshot").out)["format"] == "kneepoint-snapshot"
+    assert json.loads(call("snapshot").out)["format"] == "tcpknee-snapshot"
 
 
 ODD = os.fsdecode(b"\xff\x1b[31m")

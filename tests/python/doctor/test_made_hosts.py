@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from made import sampled, snapshot
 from rule_cases import CASES
 
-from kneepoint.doctor import told
-from kneepoint.doctor.judge import judge
-from kneepoint.doctor.rules import RULES
-from kneepoint.doctor.snapshot import Snapshot
-from kneepoint.doctor.snapshot.tables import TABLES
+from tcpknee.doctor import told
+from tcpknee.doctor.judge import judge
+from tcpknee.doctor.rules import RULES
+from tcpknee.doctor.snapshot import Snapshot
+from tcpknee.doctor.snapshot.tables import TABLES
 
 every_host = pytest.mark.parametrize("host", HOSTS, ids=lambda host: host.name)
 

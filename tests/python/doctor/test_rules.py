@@ -14,11 +14,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from made import snapshot
 from rule_cases import CASES, interrupts
 
-from kneepoint.doctor.changes import change_of
-from kneepoint.doctor.finding import SEVERITIES
-from kneepoint.doctor.rules import GROUPS, RULES, Rule
-from kneepoint.doctor.snapshot import Snapshot
-from kneepoint.doctor.snapshot.tables import TABLES
+from tcpknee.doctor.changes import change_of
+from tcpknee.doctor.finding import SEVERITIES
+from tcpknee.doctor.rules import GROUPS, RULES, Rule
+from tcpknee.doctor.snapshot import Snapshot
+from tcpknee.doctor.snapshot.tables import TABLES
 
 every_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 
@@ -68,7 +68,7 @@ def test_what_is_not_known_is_not_wrong(rule: Rule) -> None:
 @every_rule
 def test_a_rule_says_what_it_is(rule: Rule) -> None:
     assert rule.group in GROUPS and set(rule.needs) <= set(TABLES)
-    module = sys.modules[f"kneepoint.doctor.rules.{rule.name.replace('-', '_')}"]
+    module = sys.modules[f"tcpknee.doctor.rules.{rule.name.replace('-', '_')}"]
     assert module.RULE is rule
     for word in ("What it sees:", "Why it matters:"):
         assert word in (module.__doc__ or ""), f"{rule.name}: {word}"

@@ -18,14 +18,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from made import snapshot
 
-from kneepoint import processors
-from kneepoint.doctor.changes import ethtool
-from kneepoint.doctor.snapshot import VERSION, Snapshot, take
-from kneepoint.doctor.snapshot.reader import Reader, Roots, cpus_of_list, cpus_of_mask
-from kneepoint.doctor.snapshot.sources import ethtool as sources_ethtool
-from kneepoint.doctor.snapshot.sources import fq, procnet
-from kneepoint.doctor.snapshot.tables import TABLES
-from kneepoint.errors import UsageError
+from tcpknee import processors
+from tcpknee.doctor.changes import ethtool
+from tcpknee.doctor.snapshot import VERSION, Snapshot, take
+from tcpknee.doctor.snapshot.reader import Reader, Roots, cpus_of_list, cpus_of_mask
+from tcpknee.doctor.snapshot.sources import ethtool as sources_ethtool
+from tcpknee.doctor.snapshot.sources import fq, procnet
+from tcpknee.doctor.snapshot.tables import TABLES
+from tcpknee.errors import UsageError
 
 
 def test_a_snapshot_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -39,8 +39,8 @@ def test_a_snapshot_is_read_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"format": "other"}, '"format": "kneepoint-snapshot"'),
-        ({"version": VERSION + 1}, "which a newer Kneepoint wrote"),
+        ({"format": "other"}, '"format": "tcpknee-snapshot"'),
+        ({"version": VERSION + 1}, "which a newer tcpknee wrote"),
         ({"version": True}, 'version: got "True"'),
         ({"taken_unix_ns": "now"}, "taken_unix_ns"),
         ({"tables": []}, "tables: expected an object"),
@@ -87,7 +87,7 @@ def test_this_host_is_taken_and_nothing_of_it_names_an_address() -> None:
 def test_an_ordinary_user_gets_a_snapshot_too() -> None:
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
         pytest.skip("becoming another user needs root and setpriv")
-    program = "from kneepoint.doctor.snapshot import take; t = take(); print(t.host['root'], len(t.rows('interfaces')))"
+    program = "from tcpknee.doctor.snapshot import take; t = take(); print(t.host['root'], len(t.rows('interfaces')))"
     words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", sys.executable, "-c", program]
     ended = subprocess.run(words, capture_output=True, text=True, check=False, cwd="/")
     if "Permission denied" in ended.stderr or "No module" in ended.stderr:

@@ -17,14 +17,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 from made import qdiscs, sampled, snapshot
 from rule_cases import CASES
 
-from kneepoint.doctor import told
-from kneepoint.doctor.judge import judge
-from kneepoint.doctor.rules import RULES
-from kneepoint.doctor.snapshot import Snapshot, samples, take
-from kneepoint.doctor.snapshot.reader import Roots
-from kneepoint.doctor.snapshot.tables import TABLES
-from kneepoint.errors import UsageError
 from support import Ended
+from tcpknee.doctor import told
+from tcpknee.doctor.judge import judge
+from tcpknee.doctor.rules import RULES
+from tcpknee.doctor.snapshot import Snapshot, samples, take
+from tcpknee.doctor.snapshot.reader import Roots
+from tcpknee.doctor.snapshot.tables import TABLES
+from tcpknee.errors import UsageError
 
 Call = Callable[..., Ended]
 

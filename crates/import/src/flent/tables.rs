@@ -7,7 +7,7 @@ use knee_tables::{Samples, Table as _};
 observed! {
     /// A row per test.
     "flent_tests" FlentTests {
-        file: Names = own("", "kneepoint", "file that it was read from, as it was named");
+        file: Names = own("", "tcpknee", "file that it was read from, as it was named");
         name: Names = own("", "NAME", "flent's name of the test, as in rrul");
         title: Texts = own("", "TITLE", "as given (-t)");
         note: Texts = own("", "NOTE", "as given (--note)");
@@ -22,8 +22,8 @@ observed! {
         batch: Names = own("", "BATCH_UUID", "what tests of one batch have in common");
         version: Names = own("", "FLENT_VERSION", "flent's");
         format_version: Numbers<i64> = own("", "version", "of the file's format, 1 to 4");
-        points: Numbers<i64> = own("", "kneepoint", "rows of flent_points");
-        samples: Numbers<i64> = own("", "kneepoint", "rows of flent_samples");
+        points: Numbers<i64> = own("", "tcpknee", "rows of flent_points");
+        samples: Numbers<i64> = own("", "tcpknee", "rows of flent_samples");
         metadata: Texts = own("", "metadata", "all that flent noted, as JSON: commands, sysctls, qdiscs and devices of all hosts; null where addresses are anonymised");
     }
 }
@@ -32,7 +32,7 @@ observed! {
     /// A row per point that flent would draw: its series at equal steps. A step
     /// without a value has none.
     "flent_points" FlentPoints {
-        file: Names = own("", "kneepoint", "file that it was read from, as it was named");
+        file: Names = own("", "tcpknee", "file that it was read from, as it was named");
         series: Names = own("", "results", "flent's name of the series, as in TCP upload::1::tcp_rtt");
         units: Names = own("", "SERIES_META UNITS", "of the values, as flent writes them; null: not told");
         t_ns: Numbers<i64> = own("ns", "x_values", "since the test began");
@@ -45,7 +45,7 @@ observed! {
     /// A row per measurement, at the time at which it was taken. Columns shared
     /// with `samples` of a run have its names, units and meanings.
     "flent_samples" FlentSamples {
-        file: Names = own("", "kneepoint", "file that it was read from, as it was named");
+        file: Names = own("", "tcpknee", "file that it was read from, as it was named");
         series: Names = own("", "raw_values", "flent's name of what measured, as in TCP upload::1");
         units: Names = own("", "SERIES_META UNITS", "of value, as flent writes them; null: not told");
         t_ns: Numbers<i64> = own("ns", "t - T0", "since the test began");

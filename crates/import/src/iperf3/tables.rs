@@ -7,8 +7,8 @@ use knee_tables::{Samples, Table as _, TcpInfoSamples};
 observed! {
     /// A row per interval and stream that an end reported on.
     "iperf3_intervals" Iperf3Intervals {
-        file: Names = own("", "kneepoint", "file that it was read from, as it was named");
-        test: Numbers<i32> = own("", "kneepoint", "position of the test within the file, from 0");
+        file: Names = own("", "tcpknee", "file that it was read from, as it was named");
+        test: Numbers<i32> = own("", "tcpknee", "position of the test within the file, from 0");
         stream: Numbers<i64> = own("", "socket", "iperf3's number of the stream at this end, [ID] in its text");
         sender: Flags = own("", "sender", "does this end send? before iperf3 3.7: from side and direction");
         omitted: Flags = own("", "omitted", "is it among the first seconds, which -O leaves out of all sums?");
@@ -34,8 +34,8 @@ observed! {
 observed! {
     /// A row per stream of a test that an end reported on.
     "iperf3_streams" Iperf3Streams {
-        file: Names = own("", "kneepoint", "file that it was read from, as it was named");
-        test: Numbers<i32> = own("", "kneepoint", "position of the test within the file, from 0");
+        file: Names = own("", "tcpknee", "file that it was read from, as it was named");
+        test: Numbers<i32> = own("", "tcpknee", "position of the test within the file, from 0");
         stream: Numbers<i64> = own("", "socket", "iperf3's number of the stream at this end, [ID] in its text");
         side: Names = own("", "connecting_to, accepted_connection", "client or server: who reports");
         sender: Flags = own("", "sender", "does this end send? before iperf3 3.7: from side and direction");

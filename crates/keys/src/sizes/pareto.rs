@@ -11,7 +11,7 @@ use super::{SizeError, SizeKind, SizeSpec, Words};
 pub(super) const KIND: SizeKind = SizeKind {
     name: "pareto",
     summary: "Pareto, cut at both ends; web objects have a shape of 1.1 to 1.3, and the defaults would have a mean of 12 kB without the upper bound",
-    source: "heavy tail: Crovella, Bestavros: IEEE/ACM ToN 5(6) 1997; shape 1.2, mean 12: Feldmann et al., SIGCOMM 1999; the upper bound is Kneepoint's",
+    source: "heavy tail: Crovella, Bestavros: IEEE/ACM ToN 5(6) 1997; shape 1.2, mean 12: Feldmann et al., SIGCOMM 1999; the upper bound is tcpknee's",
     example: "pareto shape 1.2 from 2kB to 100MB",
     read,
 };

@@ -10,7 +10,7 @@
 //!
 //! netem holds a packet before it hands it to the queue below, so the data
 //! direction's delay is in front of the bottleneck and not behind it as in
-//! Kneepoint's own link; round-trip time, queue and rate are the same.
+//! tcpknee's own link; round-trip time, queue and rate are the same.
 
 mod router;
 mod stats;
@@ -60,7 +60,7 @@ pub enum Unsupported {
     Buffer(u64),
     #[error("hop: qdiscs stand in for one bottleneck; use path.backend = \"user\"")]
     Hops,
-    #[error("path.{0}: netem and tbf do not do it as Kneepoint's link does")]
+    #[error("path.{0}: netem and tbf do not do it as tcpknee's link does")]
     Key(&'static str),
 }
 
@@ -216,7 +216,7 @@ fn queue(path: &Path) -> Option<String> {
     }
 }
 
-/// Does the kernel's emulation carry more than Kneepoint's own link, which is
+/// Does the kernel's emulation carry more than tcpknee's own link, which is
 /// exact at what it reaches? The own link holds 2 Gbit/s of wire packets beside
 /// the hosts on two processors.
 pub fn is_faster(path: &Path) -> bool {
@@ -359,7 +359,7 @@ mod tests {
         ] {
             assert_eq!(
                 text,
-                format!("path.{key}: netem and tbf do not do it as Kneepoint's link does")
+                format!("path.{key}: netem and tbf do not do it as tcpknee's link does")
             );
         }
     }
@@ -378,7 +378,7 @@ mod tests {
                 None => assert_eq!(
                     told.unwrap_err().to_string(),
                     format!(
-                        "path.{}: netem and tbf do not do it as Kneepoint's link does",
+                        "path.{}: netem and tbf do not do it as tcpknee's link does",
                         kind.name
                     )
                 ),

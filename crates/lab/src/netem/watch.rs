@@ -1,4 +1,4 @@
-//! What the kernel's emulation did, in the words of Kneepoint's own link.
+//! What the kernel's emulation did, in the words of tcpknee's own link.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -15,7 +15,7 @@ use nix::sys::time::TimeSpec;
 use super::stats::{Counters, Reader, Which};
 use super::{TO_RECEIVER, TO_SENDER};
 
-/// As of Kneepoint's own link: a rate further off is another path.
+/// As of tcpknee's own link: a rate further off is another path.
 const RATE_ERROR_PCT: f64 = 0.5;
 /// The token bucket's handle and netem's.
 const BUCKET: u16 = 2;

@@ -56,7 +56,7 @@ impl Offload {
 enum Between {
     Veth,
     CopyLoop,
-    /// Kneepoint's link at that many Mbit/s.
+    /// tcpknee's link at that many Mbit/s.
     Link(u64),
 }
 

@@ -35,7 +35,7 @@ fn build<'a>(name: &'a str, called: &'a str) -> Build<'a> {
 }
 
 fn compiled(code: &str) -> Vec<u8> {
-    let folder = mkdtemp(&env::temp_dir().join("kneepoint-bad-XXXXXX")).expect("a folder");
+    let folder = mkdtemp(&env::temp_dir().join("tcpknee-bad-XXXXXX")).expect("a folder");
     let (source, object) = (folder.join("bad.c"), folder.join("bad.o"));
     fs::write(&source, code).expect("the source");
     let clang = env::var("BPF_CLANG").unwrap_or_else(|_| "clang-16".into());

@@ -9,7 +9,7 @@ use std::io::{self, BufRead, Write};
 
 use super::op_record::{OUT_AT, OpRecord, WORDS};
 
-const MAGIC: &str = "kneepoint-recording 3";
+const MAGIC: &str = "tcpknee-recording 3";
 /// The longest first line that is read in search of the magic.
 const LINE_BYTES: u64 = 256;
 const MASK_BYTES: usize = WORDS.div_ceil(8);

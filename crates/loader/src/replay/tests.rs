@@ -134,7 +134,7 @@ fn any_record_survives_the_file() {
 fn a_damaged_recording_is_refused_and_never_panics() {
     let other = Reader::new(b"PAR1 not a recording".as_slice());
     let said = other.err().unwrap().to_string();
-    assert!(said.contains("kneepoint-recording 3"), "{said}");
+    assert!(said.contains("tcpknee-recording 3"), "{said}");
 
     let path = &recordings()[0];
     let whole = std::fs::read(path).unwrap();

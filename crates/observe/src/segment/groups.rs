@@ -171,7 +171,7 @@ fn footer(
     about: Option<Vec<KeyValue>>,
 ) -> ParquetMetaData {
     let rows = groups.iter().map(RowGroupMetaData::num_rows).sum();
-    let created_by = Some(concat!("kneepoint ", env!("CARGO_PKG_VERSION")).to_owned());
+    let created_by = Some(concat!("tcpknee ", env!("CARGO_PKG_VERSION")).to_owned());
     let file = FileMetaData::new(1, rows, created_by, about, schema, None);
     ParquetMetaData::new(file, groups)
 }

@@ -13,7 +13,7 @@ observed! {
     "sockets" Sockets with told: Told {
         t_unix_ns: Numbers<i64> = own("ns", "CLOCK_REALTIME; an imported dump: its date", "wall time of the sample, since 1970-01-01 UTC; null: a dump that does not say when it was taken");
         t_mono_ns: Numbers<i64> = own("ns", "CLOCK_MONOTONIC", "time of the sample on a clock that is never set; only differences mean something; null: imported");
-        sample: Numbers<i64> = own("", "kneepoint", "number of the dump within its recording, from 0; null: a socket being destroyed, or imported");
+        sample: Numbers<i64> = own("", "tcpknee", "number of the dump within its recording, from 0; null: a socket being destroyed, or imported");
         host: Names = own("", "uname nodename", "host of the socket; null: imported and not said");
         boot_id: Names = own("", "/proc/sys/kernel/random/boot_id", "boot of the host, within which a cookie is unique; settings has the host_id of each; as anonymised; null: imported");
         netns: Names = own("", "/proc/PID/ns/net, or the name asked for", "network namespace of the socket; null: not known");

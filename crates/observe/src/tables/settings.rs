@@ -14,14 +14,14 @@ observed! {
         boot_id: Names = own("", "/proc/sys/kernel/random/boot_id", "boot of the host; as anonymised");
         host_id: Names = own("", "/etc/machine-id", "installation of the host, the same over its boots; as anonymised; null: it has none");
         netns: Names = own("", "/proc/PID/ns/net, or the name asked for", "network namespace");
-        cause: Names = own("", "kneepoint", "start: the recording begins; repeat: a segment of this table begins; change: it is not as it was in the row before, or new, or gone");
-        kind: Names = own("", "kneepoint", "sysctl; link, driver, offload, coalesce, ring, channels, speed of a device; qdisc");
+        cause: Names = own("", "tcpknee", "start: the recording begins; repeat: a segment of this table begins; change: it is not as it was in the row before, or new, or gone");
+        kind: Names = own("", "tcpknee", "sysctl; link, driver, offload, coalesce, ring, channels, speed of a device; qdisc");
         interface: Names = own("", "IFLA_IFNAME", "device; null: none");
         handle: Names = own("", "tcmsg.tcm_handle", "of a qdisc, as tc prints it and as in the table qdisc");
         parent: Names = own("", "tcmsg.tcm_parent", "of a qdisc: root, ingress, or the class that it hangs from");
         name: Names = own("", "sysctl(8), ethtool(8), tc(8), ip-link(8)", "name, as those programs print it; null: all of the kind");
         value: Names = own("", "/proc/sys, rtnetlink, ethtool netlink", "value: a number, on or off, or text; words of a sysctl with one blank between; null: not known, or gone");
-        unit: Names = own("", "kneepoint", "what a number counts: us, bytes, packets, bit/s, …; null: it is none, or its source does not say");
-        missing: Names = own("", "kneepoint", "why value is null: gone, permission denied, not shown in this network namespace, …");
+        unit: Names = own("", "tcpknee", "what a number counts: us, bytes, packets, bit/s, …; null: it is none, or its source does not say");
+        missing: Names = own("", "tcpknee", "why value is null: gone, permission denied, not shown in this network namespace, …");
     }
 }

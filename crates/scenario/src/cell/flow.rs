@@ -31,7 +31,7 @@ keyed! {
             },
             Value("1"),
             "how many flows alike",
-            "kneepoint",
+            "tcpknee",
         );
         pub start: Nanos = key(
             "start",
@@ -41,7 +41,7 @@ keyed! {
             },
             Value("0s"),
             "when the first of them starts",
-            "kneepoint",
+            "tcpknee",
         );
         pub stagger: Nanos = key(
             "stagger",
@@ -51,7 +51,7 @@ keyed! {
             },
             Value("0s"),
             "how much later each further one starts",
-            "kneepoint",
+            "tcpknee",
         );
         given {
             /// Base RTT of this flow.

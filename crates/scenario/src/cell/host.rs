@@ -224,29 +224,29 @@ keyed! {
             },
             Value("0s"),
             "how late the host sends, in the mean: exponential, drawn anew for each moment at which it sends, and in order. For the simulator, whose hosts have no noise of their own; those of a lab have theirs, whatever this says",
-            "kneepoint; docs/simulator.md has what was measured",
+            "tcpknee; docs/simulator.md has what was measured",
         );
         /// What the hosts' operations cost; `None`: nothing, and they have no processors.
         pub costs: Option<Box<Profile>> = key(
             "costs",
             Kind::Costs,
             Value("none"),
-            "what the hosts' operations cost: a profile that comes with Kneepoint or that `knee calibrate` wrote; none: what they do takes no time. With a profile, and unless hosts says otherwise, there is one host at this side, with processors, threads and queues. For the simulator; a lab's hosts cost what they cost",
-            "kneepoint; docs/host.md",
+            "what the hosts' operations cost: a profile that comes with tcpknee or that `knee calibrate` wrote; none: what they do takes no time. With a profile, and unless hosts says otherwise, there is one host at this side, with processors, threads and queues. For the simulator; a lab's hosts cost what they cost",
+            "tcpknee; docs/host.md",
         );
         pub cpus: u32 = key(
             "cpus",
             Kind::Count { min: 1, max: 128 },
             Value("1"),
             "processors of a host. For the host model",
-            "kneepoint; docs/host.md",
+            "tcpknee; docs/host.md",
         );
         pub app_threads: u32 = key(
             "app_threads",
             Kind::Count { min: 1, max: 1_024 },
             Value("1"),
             "threads of a host's applications, to which connections belong in turn; pinned to app_cpus in turn where that names any. For the host model",
-            "kneepoint; docs/host.md",
+            "tcpknee; docs/host.md",
         );
         pub rx_ring: u32 = key(
             "rx_ring",
@@ -365,7 +365,7 @@ keyed! {
             },
             Value("5ms"),
             "how long at a time a processor is away. For the host model",
-            "kneepoint",
+            "tcpknee",
         );
         pub contention: bool = key(
             "contention",
@@ -390,7 +390,7 @@ keyed! {
             },
             Value("unlimited"),
             "hosts at this side, over which connections are spread in turn: those on one host share its NIC's interrupts and its noise; unlimited: each connection has its own. For the simulator; a lab has one at each side, whatever this says",
-            "kneepoint",
+            "tcpknee",
         );
         /// Empty: any.
         pub app_cpus: Cpus = key(
@@ -404,7 +404,7 @@ keyed! {
             "queues",
             Kind::Count { min: 1, max: 128 },
             Value("1"),
-            "queues of the host's NIC in each direction, over which flows are spread. A lab's veth pair has them, the TUN device of Kneepoint's link has one; for a lab and for the host model",
+            "queues of the host's NIC in each direction, over which flows are spread. A lab's veth pair has them, the TUN device of tcpknee's link has one; for a lab and for the host model",
             "ethtool(8), -L; ip-link(8), numtxqueues",
         );
         /// Empty: packets stay where they arrived.

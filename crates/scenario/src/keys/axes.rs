@@ -10,7 +10,7 @@ pub(super) static ZIP: &[Key] = &[fixed(key(
     Kind::Keys,
     Required("[\"path.rate\", \"path.rtt\"]"),
     "axes that vary together: the first values of all lists make one step, the second ones the next. The lists have the same length and stand at their keys; a key is written as in messages, flow.0.algorithm for that of the first flow",
-    "kneepoint",
+    "tcpknee",
 ))];
 
 pub(super) static SAMPLE: &[Key] = &[
@@ -19,14 +19,14 @@ pub(super) static SAMPLE: &[Key] = &[
         Kind::Line,
         Words("none; the table's other keys have distributions"),
         "a table of paths, CSV or Parquet, beside the scenario: each column is named by a key and has its values, each row is a path",
-        "kneepoint",
+        "tcpknee",
     )),
     fixed(key(
         "rows",
         Kind::Rows,
         Words("all"),
         "the rows of file that count",
-        "kneepoint",
+        "tcpknee",
     )),
     fixed(key(
         "count",
@@ -36,7 +36,7 @@ pub(super) static SAMPLE: &[Key] = &[
         },
         Words("all rows; required without file"),
         "how many paths: rows of file that are chosen at random, none twice, or draws from the distributions",
-        "kneepoint",
+        "tcpknee",
     )),
     fixed(key(
         "seed",
@@ -46,6 +46,6 @@ pub(super) static SAMPLE: &[Key] = &[
         },
         Value("1"),
         "where these draws start; the scenario's own seed does not change them",
-        "kneepoint",
+        "tcpknee",
     )),
 ];

@@ -14,14 +14,14 @@ pub(super) static TITLE: &[Key] = &[
         Kind::Line,
         Words("the file's name"),
         "what the scenario is about",
-        "kneepoint",
+        "tcpknee",
     )),
     fixed(key(
         "claim",
         Kind::Id,
         Words("none"),
         "id of the published claim it reproduces",
-        "kneepoint",
+        "tcpknee",
     )),
 ];
 
@@ -49,14 +49,14 @@ pub(super) static FLOW: &[Key] = &[
             "the algorithm's name; with _2, _3 … behind it when an earlier [[flow]] has that name",
         ),
         "shown in tables and used by expectations",
-        "kneepoint",
+        "tcpknee",
     )),
     key(
         "hops",
         Kind::Hops,
         Words("all"),
         "the [[hop]] tables that it crosses, counted from 1 in the data direction",
-        "kneepoint",
+        "tcpknee",
     ),
     key(
         "rtt",
@@ -66,7 +66,7 @@ pub(super) static FLOW: &[Key] = &[
         },
         Words("path.rtt"),
         "these flows' own base round-trip time",
-        "kneepoint",
+        "tcpknee",
     ),
     key(
         "workload",
@@ -75,7 +75,7 @@ pub(super) static FLOW: &[Key] = &[
         }),
         Value("bulk"),
         "what the application does with the connection",
-        "kneepoint",
+        "tcpknee",
     ),
 ];
 
@@ -84,7 +84,7 @@ pub(super) static EXPECT: &[Key] = &[fixed(key(
     Kind::Line,
     Required("\"bbr1.goodput / cubic.goodput >= 20\""),
     "a comparison that must hold over the whole interval, such as \"bbr1.goodput / cubic.goodput >= 20\"",
-    "kneepoint",
+    "tcpknee",
 ))];
 
 pub(super) static PUBLISHED: &[Key] = &[
@@ -93,20 +93,20 @@ pub(super) static PUBLISHED: &[Key] = &[
         Kind::Line,
         Required("\"bbr1.goodput\""),
         "what of ours the figure stands beside: an expression as on one side of an expectation, of one cell; shown, never checked",
-        "kneepoint",
+        "tcpknee",
     )),
     fixed(key(
         "figure",
         Kind::Figure,
         Required("\"10.5Mbit/s\""),
         "the figure as it was published",
-        "kneepoint",
+        "tcpknee",
     )),
     fixed(key(
         "source",
         Kind::Line,
         Required("\"the article, its hosts and its kernel\""),
         "where it was published, and on what it was measured",
-        "kneepoint",
+        "tcpknee",
     )),
 ];

@@ -33,13 +33,13 @@ keyed! {
     /// Data without end for `on`, in writes of `write_bytes`, then none for `off`, and so on.
     #[derive(Clone, Debug, PartialEq, Serialize)]
     pub struct OnOff {
-        pub on: Nanos = key("on", PART, Value("1s"), "how long the application writes", "kneepoint");
+        pub on: Nanos = key("on", PART, Value("1s"), "how long the application writes", "tcpknee");
         pub off: Nanos = key(
             "off",
             PART,
             Value("1s"),
             "how long it then pauses, once the write() it is in is done",
-            "kneepoint",
+            "tcpknee",
         );
         pub write_bytes: Write<WRITE_BYTES> = WRITE;
     }

@@ -42,14 +42,14 @@ keyed! {
             Kind::Line,
             Words("none: the client needs no server, or brings its own"),
             "command of the server, at the sender's host; {server} and {client} stand for the hosts' addresses",
-            "kneepoint",
+            "tcpknee",
         );
         pub client: String = key(
             "client",
             Kind::Line,
             Words("none"),
             "command of the client, at the receiver's host; its end ends the flow",
-            "kneepoint",
+            "tcpknee",
         );
     }
 }

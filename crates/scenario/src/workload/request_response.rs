@@ -65,7 +65,7 @@ keyed! {
             Kind::Duration { min: Nanos::ZERO, max: secs(10) },
             Value("0s"),
             "how long the server computes before it answers a request, one request at a time in each of its threads; a lab's server spins so long",
-            "kneepoint",
+            "tcpknee",
         );
         pub threads: u32 = key(
             "threads",

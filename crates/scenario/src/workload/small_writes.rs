@@ -35,7 +35,7 @@ keyed! {
             Kind::Count { min: 1, max: 10_000_000 },
             Value("4096"),
             "how many writes",
-            "kneepoint",
+            "tcpknee",
         );
         pub write_bytes: Write<WRITE_BYTES> = WRITE;
     }

@@ -40,7 +40,7 @@ keyed! {
             Kind::Bytes { min: 1, max: 1_000_000_000_000 },
             Words("required by workload transfer"),
             "how much is transferred",
-            "kneepoint",
+            "tcpknee",
         );
         pub write_bytes: Write<WRITE_BYTES> = WRITE;
     }

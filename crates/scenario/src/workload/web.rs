@@ -51,7 +51,7 @@ const KEYS: &[Key] = &[
         Kind::Rate,
         Words("required by workload web, unless it has arrivals"),
         "payload that transfers ask for in the long run: a rate over the mean of sizes gives how often they come. Sizes with a heavy tail are far from their mean in a short run",
-        "kneepoint",
+        "tcpknee",
     ),
     key(
         "arrivals",
@@ -61,7 +61,7 @@ const KEYS: &[Key] = &[
         },
         Words("what load asks for"),
         "how many transfers come, in the long run",
-        "kneepoint",
+        "tcpknee",
     ),
     key(
         "arrival_process",
@@ -75,7 +75,7 @@ const KEYS: &[Key] = &[
         Kind::Sizes,
         Value("pareto"),
         "how large transfers are; see below",
-        "kneepoint",
+        "tcpknee",
     ),
     WRITE,
 ];

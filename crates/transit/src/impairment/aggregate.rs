@@ -7,14 +7,14 @@ use super::{Form, Impairment, ImpairmentKind, Key, Passage, Stage, Value};
 pub(super) const KIND: ImpairmentKind = ImpairmentKind {
     name: "aggregate",
     summary: "packets leave only at multiples of a time, all that have come until then at once",
-    source: "kneepoint",
+    source: "tcpknee",
     keys: &[Key {
         name: "aggregate",
         form: Form::Time(Nanos::from_secs(1)),
         default: Value::Time(Nanos::ZERO),
         example: Value::Time(Nanos::from_ms(4)),
         doc: "packets leave their link only at multiples of this time, in both directions, as from a wireless station that gathers them; 0s: at once",
-        source: "kneepoint",
+        source: "tcpknee",
     }],
     stage: Stage::Departure,
     both_ways: true,

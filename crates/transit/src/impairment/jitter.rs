@@ -32,7 +32,7 @@ pub(super) const KIND: ImpairmentKind = ImpairmentKind {
             default: Value::Flag(false),
             example: Value::Flag(true),
             doc: "may a packet overtake another because of jitter? false: it arrives right behind the one before",
-            source: "kneepoint",
+            source: "tcpknee",
         },
     ],
     stage: Stage::Delay,

@@ -10,7 +10,7 @@ use crate::trace::{Outage, Outages};
 pub(super) const KIND: ImpairmentKind = ImpairmentKind {
     name: "outage",
     summary: "the link sends nothing for a while; what comes meanwhile waits",
-    source: "kneepoint",
+    source: "tcpknee",
     keys: &[Key {
         name: "outage",
         form: Form::Outages,
@@ -20,7 +20,7 @@ pub(super) const KIND: ImpairmentKind = ImpairmentKind {
             length: Nanos::from_ms(100),
         }])),
         doc: "when the link sends nothing, in either direction; what comes meanwhile waits, in the queue where there is one",
-        source: "kneepoint",
+        source: "tcpknee",
     }],
     stage: Stage::Link,
     both_ways: true,

@@ -24,7 +24,7 @@ pub(super) const KIND: ImpairmentKind = ImpairmentKind {
             default: Value::Time(Nanos::from_ms(1)),
             example: Value::Time(Nanos::from_ms(5)),
             doc: "how much less time they take than the others",
-            source: "kneepoint",
+            source: "tcpknee",
         },
     ],
     stage: Stage::Delay,

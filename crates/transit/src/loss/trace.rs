@@ -11,7 +11,7 @@ use super::{Loss, LossError, LossKind, LossSpec, Pattern};
 pub(super) const KIND: LossKind = LossKind {
     name: "trace",
     summary: "packets are lost as a file says: 0 and 1 (lost) for one packet each, from the beginning again at the end, or the numbers of the packets lost, from 1",
-    source: "kneepoint",
+    source: "tcpknee",
     example: "trace losses.txt",
     read,
     build: |spec, _| {

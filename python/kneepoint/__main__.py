@@ -1,5 +1,0 @@
-"""`python -m kneepoint` is `knee`."""
-
-from kneepoint.cli import main
-
-main()

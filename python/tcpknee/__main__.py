@@ -1,0 +1,5 @@
+"""`python -m tcpknee` is `knee`."""
+
+from tcpknee.cli import main
+
+main()

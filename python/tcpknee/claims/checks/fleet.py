@@ -1,0 +1,246 @@
+"""The claims of article C about millions of connections, from a synthetic fleet (gallery/fleets/edge.toml).
+
+Connections of at least 1 MB are compared, as in the article, and all of them where it shows counters of its hosts. The
+client's prefix is the unit of inference. All of these checks read one fleet, which the first of them simulates beside
+the folders of the claims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tcpknee import provenance
+from tcpknee.evidence.expect import Outcome
+from tcpknee.evidence.expressions import parse_figure
+
+from .asked import Asked, Found, fact
+
+if TYPE_CHECKING:
+    from tcpknee.fleet import Comparison
+    from tcpknee.fleet.cohorts.verdicts import Verdict
+    from tcpknee.fleet.statistics import Interval, Tally
+
+MIN_BYTES = 1_000_000
+
+
+def retrans(asked: Asked) -> Found:
+    """cubic < bbr2 < bbr1, of all segments of the hosts: the article has the counters of its hosts, which know no
+    connections."""
+    table = _connections(asked, min_bytes=0)
+    outcomes = [
+        _above("bbr1 / bbr2 of the retransmitted share of all segments >= 2", retransmitted(table, "bbr1", "bbr2"), 2),
+        _above("bbr2 / cubic >= 1", retransmitted(table, "bbr2", "cubic"), 1),
+    ]
+    ours = []
+    for name in ("cubic", "bbr1", "bbr2"):
+        chosen = table["algorithm"] == name
+        sent, again = (float(table[column][chosen].sum()) for column in ("data_segs_out", "total_retrans"))
+        ours.append((name, f"{100 * again / sent:.3g} % of {sent / 1e6:.3g} million"))
+    return Found(outcomes, ours)
+
+
+def throughput_low(asked: Asked) -> Found:
+    """At P25, bbr2 is like cubic: neither is shown to be faster, or by less than 10 %."""
+    found = ratio(_connections(asked), "delivery_rate_bits_per_sec", 0.25, "bbr2", "cubic")
+    same = found.low <= 1 <= found.high or (found.low > 0.9 and found.high < 1.1)
+    outcome = fact("bbr2 / cubic of the delivery rate at P25 is 1, or within 10 % of it", same, _text(found))
+    return Found([outcome], [("bbr2 ÷ cubic, P25", _text(found))])
+
+
+def throughput_high(asked: Asked) -> Found:
+    """cubic < bbr2 < bbr1 at the median, and bbr2 like bbr1 above."""
+    rate = "delivery_rate_bits_per_sec"
+    outcomes, ours = [], []
+    for share, name in ((0.5, "P50"), (0.75, "P75")):
+        for upper, lower in (("bbr2", "cubic"), ("bbr1", "bbr2")):
+            found = ratio(_connections(asked), rate, share, upper, lower)
+            outcomes.append(_above(f"{upper} / {lower} of the delivery rate at {name} > 1", found, 1))
+            ours.append((f"{upper} ÷ {lower}, {name}", _text(found)))
+    return Found(outcomes, ours)
+
+
+def inflight(asked: Asked) -> Found:
+    """bbr1 has far more in flight than bbr2."""
+    cubic, bbr1 = _verdicts(asked, "inflight_pkts")
+    return Found([_above("bbr1 / bbr2 of the median in flight >= 1.5", bbr1.ratio, 1.5)], _middles(cubic, bbr1))
+
+
+def inflight_vs_rtt(asked: Asked) -> Found:
+    """What is in flight beyond the BDP grows faster with the RTT under bbr1."""
+    slopes = excess_slopes(_connections(asked))
+    outcome = _above("slope of the excess in flight on the least RTT: bbr1 - bbr2 > 0", slopes[2], 0)
+    ours = [(name, f"{_text(one)} packets/ms") for name, one in zip(("bbr1", "bbr2"), slopes, strict=False)]
+    return Found([outcome], ours)
+
+
+def excess_slopes(table: Mapping[str, np.ndarray]) -> tuple[Interval, Interval, Interval]:
+    """Packets in flight beyond the BDP per ms of the least RTT: of bbr1, of bbr2, and the difference."""
+    from tcpknee.fleet.statistics import robust
+
+    keep = np.isin(table["algorithm"], ("bbr1", "bbr2"))
+    needed = table["delivery_rate_bits_per_sec"] * table["min_rtt_us"] / 8e6 / 1448
+    excess, rtt_ms = table["inflight_pkts"] - needed, table["min_rtt_us"] / 1000
+    keep &= np.isfinite(excess) & np.isfinite(rtt_ms)
+    first = table["algorithm"][keep] == "bbr1"
+    x, y = rtt_ms[keep], excess[keep]
+    columns = np.column_stack([first, first * x, ~first, ~first * x]).astype(np.float64)
+    _, prefixes = np.unique(table["remote_prefix"][keep], return_inverse=True)
+    of_bbr1, of_bbr2, apart = (
+        robust.contrast(columns, y, prefixes, np.array(of, dtype=np.float64))
+        for of in ([0, 1, 0, 0], [0, 0, 0, 1], [0, 1, 0, -1])
+    )
+    return of_bbr1, of_bbr2, apart
+
+
+def rtt(asked: Asked) -> Found:
+    """bbr2 has a lower RTT than bbr1."""
+    cubic, bbr1 = _verdicts(asked, "srtt_us")
+    return Found([_above("bbr1 / bbr2 of the median smoothed RTT > 1", bbr1.ratio, 1)], _middles(cubic, bbr1))
+
+
+def rwnd_limited(asked: Asked) -> Found:
+    """bbr2 is less limited by the receiver's window."""
+    cubic, bbr1 = _verdicts(asked, "rwnd_limited_pct")
+    found = bbr1.ratio if bbr1.is_relative else bbr1.difference
+    least = 1 if bbr1.is_relative else 0
+    what = f"bbr1 {'/' if bbr1.is_relative else '-'} bbr2 of the mean share limited by the window > {least}"
+    return Found([_above(what, found, least)], _middles(cubic, bbr1))
+
+
+def reordering(asked: Asked) -> Found:
+    """Fewer reordering events with bbr2, or no difference shown."""
+    cubic, bbr1 = _verdicts(asked, "reord_seen")
+    outcome = fact("bbr2 has fewer events than bbr1, or no difference is shown", bbr1.word != "better", bbr1.told)
+    return Found([outcome], _middles(cubic, bbr1))
+
+
+def minrtt_vs_bw(asked: Asked) -> Found:
+    """The bands of access rates are found again in min_rtt against bandwidth."""
+    bands = _true_rates(asked)
+    rates = np.unique(list(bands.values()))
+    table = _connections(asked)
+    known = np.isfinite(table["delivery_rate_bits_per_sec"])
+    right = total = 0
+    for prefix in np.unique(table["remote_prefix"][known]):
+        chosen = table["delivery_rate_bits_per_sec"][known & (table["remote_prefix"] == prefix)]
+        if len(chosen) >= 5:
+            highest = np.quantile(chosen, 0.95)
+            nearest = rates[np.argmin(np.abs(np.log(rates / highest)))]
+            right, total = right + int(nearest == bands[prefix]), total + 1
+    share = right / max(total, 1)
+    what = "the P95 of a prefix's delivery rates is nearest to its own band, for at least 90 % of prefixes"
+    outcome = fact(what, share >= 0.9, f"{right} of {total} prefixes with 5 connections or more")
+    return Found([outcome], [("prefixes in their band", f"{100 * share:.1f} % of {total}")])
+
+
+def _above(what: str, found: Interval, least: float) -> Outcome:
+    """Whether the whole interval is above it; across it is undecided."""
+    verdict = "holds" if found.low >= least else "fails" if found.high < least else "undecided"
+    return Outcome(what, 0, verdict, _text(found))
+
+
+def _text(found: Interval) -> str:
+    from tcpknee.fleet.cohorts.verdicts import interval_of
+
+    return f"{interval_of('', found)} ({found.clusters} clusters)"
+
+
+def _middles(*verdicts: Verdict) -> list[tuple[str, str]]:
+    """Each cohort's value, and that of bbr2, which is the baseline."""
+    from tcpknee.fleet.cohorts.verdicts import interval_of
+
+    kind = verdicts[0].metric.kind
+    found = [(one.cohort, interval_of(kind, one.value)) for one in verdicts]
+    return [*found, ("bbr2", interval_of(kind, verdicts[0].base))]
+
+
+def _verdicts(asked: Asked, metric: str) -> tuple[Verdict, Verdict]:
+    """Those about cubic and bbr1, each against bbr2."""
+    found = _compared(_fleet(asked))
+    return found.verdict(metric, "cubic"), found.verdict(metric, "bbr1")
+
+
+@cache
+def _compared(folder: Path) -> Comparison:
+    from tcpknee import fleet
+
+    return fleet.compare(folder, by="algorithm", baseline="bbr2", min_bytes=MIN_BYTES)
+
+
+def ratio(table: Mapping[str, np.ndarray], column: str, share: float, upper: str, lower: str) -> Interval:
+    """A percentile of one algorithm's connections over the other's."""
+    return _over(table, column, share, upper, lower, None)
+
+
+def retransmitted(table: Mapping[str, np.ndarray], upper: str, lower: str) -> Interval:
+    """Retransmissions among all segments of one algorithm, over the other's: a connection weighs as much as it sent."""
+    return _over(table, "retransmit_pct", None, upper, lower, "data_segs_out")
+
+
+def _over(
+    table: Mapping[str, np.ndarray], column: str, share: float | None, upper: str, lower: str, weights: str | None
+) -> Interval:
+    from tcpknee.fleet import statistics
+
+    def tally(name: str) -> Tally:
+        chosen = table["algorithm"] == name
+        clusters = statistics.cluster_hashes(list(table["remote_prefix"][chosen]))
+        weight = None if weights is None else table[weights][chosen].astype(np.float64)
+        return statistics.tally(table[column][chosen], clusters, weights=weight)
+
+    return statistics.ratio(tally(upper), tally(lower), share, seed=1)
+
+
+def _connections(asked: Asked, *, min_bytes: int = MIN_BYTES) -> dict[str, np.ndarray]:
+    return read(_fleet(asked), min_bytes)
+
+
+@cache
+def read(folder: Path, min_bytes: int = MIN_BYTES) -> dict[str, np.ndarray]:
+    """Connections of a fleet that moved as much, with the columns that are judged."""
+    from tcpknee.fleet import connections
+
+    columns = (
+        "algorithm",
+        "remote_prefix",
+        "delivery_rate_bits_per_sec",
+        "min_rtt_us",
+        "inflight_pkts",
+        "data_segs_out",
+        "total_retrans",
+        "retransmit_pct",
+    )
+    table = connections.read([folder], columns, where=f"bytes_acked >= {min_bytes}")
+    return {name: table[name].to_numpy() for name in columns}
+
+
+def _true_rates(asked: Asked) -> dict[str, float]:
+    """The access rate of each prefix, from what the fleet was made of."""
+    import csv
+
+    with (_fleet(asked) / "paths.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {row["prefix"]: float(parse_figure(row["path.rate"]).quantity.values[0]) for row in rows}
+
+
+_MADE: dict[int, Path] = {}
+"""Fleets that this process has made or found, by their seed."""
+
+
+def _fleet(asked: Asked) -> Path:
+    """The fleet that all these claims share, simulated where it is not there yet. It has no short form: paths differ so
+    much that fewer of them tell nothing."""
+    from tcpknee.fleet import synthetic
+
+    folder = _MADE.get(asked.seed, asked.folder)
+    if not (folder / "fleet.json").is_file():
+        folder = asked.folder.parent / f"fleet-seed-{asked.seed}-{provenance.engine_version()}"
+    if not (folder / "fleet.json").is_file():
+        synthetic.write(synthetic.read("edge").changed(seed=asked.seed), folder)
+    _MADE[asked.seed] = folder
+    return folder

@@ -1,0 +1,214 @@
+"""One claim run and judged."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tcpknee import provenance
+from tcpknee.errors import KernelUnsupported
+from tcpknee.evidence import written
+from tcpknee.evidence.expect import Outcome
+from tcpknee.evidence.expressions import parse_value, terms_in
+from tcpknee.runs import api, scenarios
+from tcpknee.runs.folder import next_free
+from tcpknee.runs.pool import Watcher
+from tcpknee.runs.results import Run
+from tcpknee.runs.terms import OfCells
+from tcpknee.writing import replacing
+
+from . import checks
+from .checks.asked import Asked
+from .claim import ENGINES, Claim, OnKernel
+from .quick import with_values
+
+REPRODUCED, PARTLY, NOT_REPRODUCED = "reproduced", "partly", "not reproduced"
+NOT_TESTABLE = "not testable here"
+
+
+@dataclass(frozen=True)
+class Form:
+    """How claims are run. `seed`: None is that of the scenario."""
+
+    engine: str = "sim"
+    seed: int | None = None
+    quick: bool = False
+    bpf: bool = False
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a claim. `found` has each thing that must hold: `assert`, `verdict` and `detail`. `ours` are values
+    of ours with their intervals, as (label, text), `published` the article's figures beside ours as `--json` of a run
+    has them. `why` says why it is not testable here. `sha256` is that of what was run: the scenario's file, or the
+    check's."""
+
+    id: str
+    engine: str
+    seed: int
+    quick: bool
+    verdict: str
+    found: Sequence[Mapping[str, Any]]
+    ours: Sequence[Sequence[str]]
+    published: Sequence[Mapping[str, Any]]
+    warnings: Sequence[str]
+    why: str
+    folder: str | None
+    sha256: str
+    engine_version: str
+
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def holds(self) -> bool:
+        """Is there nothing that failed? What cannot be tested here has not."""
+        return self.verdict in (REPRODUCED, NOT_TESTABLE)
+
+
+def scenario_of(claim: Claim, engine: str) -> Path:
+    """The file of the scenario that an engine runs for it."""
+    return (scenarios.kernel_path if _own_form(claim, engine) else scenarios.path)(claim.id)
+
+
+def _own_form(claim: Claim, engine: str) -> OnKernel | None:
+    return claim.on_kernel if engine == "kernel" else None
+
+
+def text_of(claim: Claim, form: Form) -> str:
+    """The scenario that is run for it. A kernel's own form has no short one."""
+    text = scenario_of(claim, form.engine).read_text(encoding="utf-8")
+    values = dict(claim.quick) if form.quick and not _own_form(claim, form.engine) else {}
+    if form.seed is not None:
+        values["seed"] = str(form.seed)
+    return with_values(text, values)
+
+
+def sha256(claim: Claim, engine: str) -> str:
+    """Of the files that say what an engine checks: they changed when it changes."""
+    found = hashlib.sha256()
+    if claim.has_scenario:
+        found.update(scenario_of(claim, engine).read_bytes())
+    if claim.check is not None:
+        found.update(checks.file_of(claim.check).read_bytes())
+    return found.hexdigest()
+
+
+def judge(claim: Claim, form: Form, out: Path, *, resume: bool, workers: int | None, watcher: Watcher) -> Result:
+    """Runs a claim into `out` and judges it; with `resume` what is there of the same form is taken as it is.
+
+    Raises as `api.run_text` does, but for `KernelUnsupported`, which is a verdict.
+    """
+    kept = out / "verdicts" / f"{claim.id}.json"
+    if resume and (found := _read(kept, claim, form)) is not None:
+        return found
+    found = _judge(claim, form, out, resume, workers, watcher)
+    with replacing(kept, make=True) as file:
+        file.write((json.dumps(found.json(), indent=1, ensure_ascii=False) + "\n").encode())
+    return found
+
+
+def _judge(claim: Claim, form: Form, out: Path, resume: bool, workers: int | None, watcher: Watcher) -> Result:
+    if form.engine not in claim.engines:
+        needed = " and ".join(ENGINES[name] for name in claim.engines)
+        return _result(claim, form, NOT_TESTABLE, why=f"needs {needed}. {claim.needs}".rstrip())
+    own = _own_form(claim, form.engine)
+    try:
+        has_run = claim.has_scenario and form.engine in claim.scenario_engines
+        run = _run(claim, form, out, resume, workers, watcher) if has_run else None
+        failed = [doubt.line for doubt in run.doubts if doubt.failed] if run else []
+        if failed:
+            return _result(claim, form, NOT_TESTABLE, run=run, why=failed[0])
+        outcomes: list[Outcome] = list(run.expectations) if run else []
+        shows = own.shows if own else claim.shows
+        ours = [(label, _shown(expression, run)) for label, expression in shows] if run else []
+        if claim.check is not None:
+            seed = run.meta["seed"] if run else form.seed or 1
+            # A new one: what an interrupted check left is no part of another.
+            folder = next_free(out, f"{claim.id}-check")
+            found = checks.find(claim.check)(Asked(run, seed, form.quick, folder))
+            outcomes += found.outcomes
+            ours += found.ours
+    except KernelUnsupported as error:
+        return _result(claim, form, NOT_TESTABLE, why=str(error))
+    passed = [outcome.passed for outcome in outcomes]
+    verdict = REPRODUCED if all(passed) else PARTLY if any(passed) else NOT_REPRODUCED
+    why = "" if all(passed) else own.limits if own else claim.limits
+    return _result(claim, form, verdict, run=run, outcomes=outcomes, ours=ours, why=why)
+
+
+def _run(claim: Claim, form: Form, out: Path, resume: bool, workers: int | None, watcher: Watcher) -> Run:
+    folder = out / claim.id
+    options = [*(["--quick"] if form.quick else []), *(["--engine", "kernel"] if form.engine == "kernel" else [])]
+    own = _own_form(claim, form.engine)
+    return api.run_text(
+        text_of(claim, form),
+        f"gallery/{'kernel/' if own else ''}{claim.id}.toml",
+        out=folder,
+        resume=resume and (folder / "run.json").is_file(),
+        engine=form.engine,
+        bpf=form.bpf,
+        measure=own.measure if own else (),
+        workers=workers,
+        watcher=watcher,
+        command=provenance.command_line("knee", "gallery", "--only", claim.id, *options),
+    )
+
+
+def _shown(expression: str, run: Run) -> str:
+    """The value of an expression over the repetitions, with its interval."""
+    node = parse_value(expression)
+    meanings = OfCells(run.meta["cells"], run.summary)
+    place = meanings.places(terms_in(node))[0]
+    quantity = node.value({term: meanings.values(term, place) for term in terms_in(node)})
+    found = quantity.estimate()
+    if found is None or np.isnan(found.mean):
+        return "-"
+    if quantity.is_ratio:
+        return " ".join(written.ratio(found)).rstrip()
+    kind, factor = quantity.display()
+    return " ".join(written.quantity(found.map(lambda value: value * factor), kind)).rstrip()
+
+
+def _result(
+    claim: Claim,
+    form: Form,
+    verdict: str,
+    *,
+    run: Run | None = None,
+    outcomes: Sequence[Outcome] = (),
+    ours: Sequence[tuple[str, str]] = (),
+    why: str = "",
+) -> Result:
+    return Result(
+        id=claim.id,
+        engine=form.engine,
+        seed=int(run.meta["seed"]) if run else form.seed or 1,
+        quick=form.quick,
+        verdict=verdict,
+        found=[{"assert": one.assertion, "verdict": one.verdict, "detail": one.detail} for one in outcomes],
+        ours=[list(pair) for pair in ours],
+        published=[beside.json() for beside in run.published] if run and verdict != NOT_TESTABLE else [],
+        warnings=[doubt.line for doubt in run.doubts] if run else [],
+        why=why,
+        folder=str(run.folder) if run and run.folder else None,
+        sha256=sha256(claim, form.engine),
+        engine_version=provenance.engine_version(),
+    )
+
+
+def _read(path: Path, claim: Claim, form: Form) -> Result | None:
+    """A verdict that was written before, if it is of the same form and of the files as they are now."""
+    with suppress(OSError, ValueError, TypeError):
+        found = Result(**json.loads(path.read_text(encoding="utf-8")))
+        same = (found.engine, found.quick, found.sha256) == (form.engine, form.quick, sha256(claim, form.engine))
+        if same and form.seed in (None, found.seed) and found.engine_version == provenance.engine_version():
+            return found
+    return None

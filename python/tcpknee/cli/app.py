@@ -1,0 +1,97 @@
+"""The command `knee`: its verbs, each in a file of this folder.
+
+click and not typer, which is built on it: typer's checks load pydantic, 0.15 s of every command's start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+from tcpknee import say
+from tcpknee.errors import EngineError, UsageError
+
+from .lazy import LazyGroup
+
+VERBS = {
+    "assign": "assign",
+    "calibrate": "calibrate",
+    "compare": "compare",
+    "conform": "conform",
+    "doctor": "doctor",
+    "export": "export",
+    "fleet": "fleet:group",
+    "gallery": "gallery",
+    "import": "importing:group",
+    "list": "list",
+    "load": "load",
+    "profile": "profile",
+    "recommend": "recommend",
+    "record": "record",
+    "report": "report",
+    "run": "run",
+    "shell": "shell",
+    "snapshot": "snapshot",
+    "sql": "sql",
+    "trace": "trace",
+    "unload": "unload",
+    "watch": "watch",
+    "whatif": "whatif",
+}
+"""The file of each verb, imported when the verb is asked for or all are listed; what it is called there, if not
+`command`."""
+
+
+class _Knee(LazyGroup):
+    """The verbs. An error at an argument of the API is told as one of the option of that name."""
+
+    def found(self) -> MutableMapping[str, click.Command]:
+        """All of them, which click wants to see when it suggests one."""
+        return {name: self._command(name) for name in VERBS}
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return sorted(VERBS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        return self._command(name) if name in VERBS else None
+
+    def _command(self, name: str) -> click.Command:
+        file, _, called = VERBS[name].partition(":")
+        found: click.Command = getattr(import_module(f".{file}", __package__), called or "command")
+        return found
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except (UsageError, EngineError) as error:
+            name, _, said = str(error).partition(": ")
+            option = f"--{name.replace('_', '-')}"
+            if option not in _options(self.get_command(context, context.invoked_subcommand or "")):
+                raise
+            raise type(error)(f"{option}: {said}") from None
+
+
+def _options(command: click.Command | None) -> set[str]:
+    """The long options of a command and of what is below it."""
+    below = command.commands.values() if isinstance(command, click.Group) else ()
+    own = {option for parameter in command.params for option in parameter.opts} if command else set()
+    return own.union(*map(_options, below))
+
+
+def _version(context: click.Context, option: click.Parameter, asked: bool) -> None:
+    if asked:
+        from tcpknee.provenance import engine_version
+
+        say.line(f"tcpknee {engine_version()}")
+        context.exit()
+
+
+@click.group(name="knee", cls=_Knee, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
+)
+def app() -> None:
+    """A workbench for TCP congestion control: which algorithm and settings are best for this path, and why?"""

@@ -1,0 +1,71 @@
+"""`knee compare`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from .options import SEED_MAX, Options, Whole, out_option, planning_options, running_options
+
+
+@click.command("compare", short_help="Compare algorithms on one path.")
+@click.argument("algorithms", metavar="ALGO...", nargs=-1, required=True)
+@click.option("--rate", default="50Mbit/s", show_default=True, help="Rate of the bottleneck, or 'unlimited'.")
+@click.option("--rtt", default="40ms", show_default=True, help="Base round-trip time.")
+@click.option("--loss", help="Loss of data packets: 1.5% at random, or 'periodic 0.1%'.")
+@click.option("--buffer", help="Size of the queue: 1bdp, 256KiB, 170packets, 20ms.  [default: 1bdp]")
+@click.option("--queue", help="Kind of queue; `knee list queues`.")
+@click.option("--duration", default="30s", show_default=True, help="Length of each repetition.")
+@click.option("--warmup", help="Left out of steady-state metrics.  [default: a sixth of the duration, at most 5s]")
+@click.option("--repeat", default=5, show_default=True, type=Whole(1, 10_000), help="Repetitions of each cell.")
+@click.option("--seed", default=1, show_default=True, type=Whole(0, SEED_MAX), help="Seed of all random draws.")
+@click.option("--workload", help="Kind of workload; `knee list workloads`.")
+@click.option(
+    "--set",
+    "set_",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Any other key of a scenario, as in sender.initcwnd=20 or flow.bytes=1MB.",
+)
+@out_option("Run folder; by default runs/compare-N.")
+@planning_options
+@running_options
+def command(algorithms: tuple[str, ...], **given: Any) -> int:
+    """Compare algorithms on one path.
+
+    ALGO is a name, each run by itself, or one mix that shares the path: cubic:1,bbr1:2. An option with a list
+    (--rtt 10ms,100ms) is an axis.
+    """
+    from . import blas
+
+    blas.import_numpy()
+    from tcpknee import provenance
+    from tcpknee.runs import api, compose
+
+    from . import running
+    from .named import by_option, of_compare
+
+    settings: dict[str, Any] = {
+        name: compose.axis(given.pop(name)) for name in ("rate", "rtt", "loss", "buffer", "queue")
+    }
+    settings |= {name: given.pop(name) for name in ("duration", "warmup", "repeat", "seed", "workload")}
+    settings["set"] = compose.assignments(given.pop("set_"))
+    options = Options(**given)
+    api.check_engine(
+        options.engine or "sim",
+        options.bpf,
+        options.programs_as_root,
+        options.allow_host_settings,
+        options.measure,
+        options.workers,
+    )
+    with by_option("knee compare", of_compare(settings["set"])):
+        text, file = compose.comparison(algorithms, **settings), "<command line>"
+        scenario = api.parse(text, file)
+    if options.dry_run:
+        return running.dry_run([(scenario, file)], options)
+    words = provenance.command_line("knee", *sys.argv[1:])
+    job = running.Job(scenario, text, file, options.out, "compare", words)
+    return running.run_all([job], options)

@@ -1,0 +1,166 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from tcpknee.runs import engines
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+PATH = click.Path(path_type=Path)
+
+SEED_MAX = (1 << 63) - 1
+"""As `tcpknee.fleet.statistics` has it, without its imports."""
+
+
+class Whole(click.IntRange):
+    """A whole number, whose refusal says so."""
+
+    name = "whole number"
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> int:
+        try:
+            number = int(super().convert(value, parameter, context))
+        except click.BadParameter:
+            to = f"to {self.max}" if self.max is not None else "on"
+            self.fail(f'got "{value}"; expected a whole number from {self.min} {to}.', parameter, context)
+        return number
+
+
+def _allow_foreign(context: click.Context, option: click.Parameter, asked: bool) -> None:
+    if asked:
+        from tcpknee import writing
+
+        writing.allow_foreign_folders()
+
+
+foreign = click.option(
+    "--allow-foreign-folder",
+    is_flag=True,
+    expose_value=False,
+    callback=_allow_foreign,
+    help="As root, write into a folder of another user, who can put anything in a file's place.",
+)
+"""Of every command that writes files."""
+
+json_option = click.option("--json", is_flag=True, help="Print one JSON object instead of text.")
+quiet_option = click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+
+
+def out_option(help: str) -> Callable[[Command], Command]:
+    """Where the command writes."""
+    return click.option("--out", metavar="DIR", type=PATH, help=help)
+
+
+def is_given(option: str) -> bool:
+    """Whether the option stands on the command line; its value may be the default all the same."""
+    return click.get_current_context().get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE
+
+
+@dataclass(frozen=True)
+class Options:
+    """What commands that run scenarios have in common."""
+
+    out: Path | None = None
+    workers: int | None = None
+    resume: bool = False
+    force: bool = False
+    dry_run: bool = False
+    report: bool = False
+    json: bool = False
+    quiet: bool = False
+    engine: str | None = None
+    bpf: bool = False
+    programs_as_root: bool = False
+    allow_host_settings: bool = False
+    measure: tuple[str, ...] = ()
+    cluster: str | None = None
+    parts: str | None = None
+
+
+def running_options(command: Command) -> Command:
+    """Options of every command that runs scenarios."""
+    for option in (
+        quiet_option,
+        json_option,
+        click.option(
+            "--workers",
+            type=Whole(min=1),
+            help="Repetitions at once; by default one per processor, which changes no result of the simulator, and "
+            "one on the kernel, where they would take time from each other.",
+        ),
+        foreign,
+        click.option(
+            "--allow-host-settings",
+            is_flag=True,
+            help="With --engine kernel, as root: set what a scenario asks for and the kernel has for the whole "
+            "machine, and put it back after the run.",
+        ),
+        click.option(
+            "--programs-as-root",
+            is_flag=True,
+            help="With --engine kernel, as root: run a scenario's programs as root, and not as the user who called "
+            "sudo, or nobody.",
+        ),
+        click.option(
+            "--bpf",
+            is_flag=True,
+            help="With --engine kernel: our build of each algorithm, also where the kernel has its own.",
+        ),
+        click.option(
+            "--engine",
+            type=click.Choice(engines.NAMES),
+            help="What runs it: the simulator, or this host's own TCP stack, in real time.  [default: sim]",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def planning_options(command: Command) -> Command:
+    """Options of `run` and `compare`."""
+    for option in (
+        click.option(
+            "--measure",
+            metavar="NAMES",
+            default="",
+            callback=lambda context, option, given: tuple(filter(None, given.split(","))),
+            help="With --engine kernel: measure what a repetition costs the host; some of timers, packets, polls, "
+            "softirqs, wakeups, stacks, softnet with commas between (docs/profile.md).",
+        ),
+        click.option("--report", is_flag=True, help="Write DIR/report.html besides."),
+        click.option("--dry-run", is_flag=True, help="Print the cells, their BDP and buffer, and run nothing."),
+        click.option("--force", is_flag=True, help="Replace the run that DIR holds."),
+    ):
+        command = option(command)
+    return command
+
+
+FILTERS = ("port", "address", "algorithm", "state", "min_bytes", "mark", "cgroup", "netns")
+"""Options of `filter_options`."""
+
+
+def filter_options(command: Command) -> Command:
+    """Which sockets `record`, `watch` and `export` look at."""
+    for option in (
+        click.option("--netns", metavar="NAME|PID", help="Of this network namespace; by default of our own."),
+        click.option("--cgroup", metavar="PATH", help="Of this cgroup v2."),
+        click.option("--mark", metavar="N[/MASK]", help="With this SO_MARK."),
+        click.option("--min-bytes", metavar="BYTES", help="With at least this much acked and received."),
+        click.option("--state", multiple=True, metavar="STATE", help="As ss names it, or all.  [default: connected]"),
+        click.option("--algorithm", multiple=True, metavar="NAME", help="With this congestion control."),
+        click.option(
+            "--address", multiple=True, metavar="PREFIX", help="At either end: 10.0.0.0/8, 2001:db8::1; ! likewise."
+        ),
+        click.option(
+            "--port", multiple=True, metavar="PORT", help="At either end: 443, 8000-8100; with ! before: not that."
+        ),
+    ):
+        command = option(command)
+    return command

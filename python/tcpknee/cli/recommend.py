@@ -1,0 +1,132 @@
+"""`knee recommend`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tcpknee import human, say
+from tcpknee.errors import UsageError
+
+from .options import PATH, json_option, quiet_option
+
+if TYPE_CHECKING:
+    from tcpknee.doctor import recommend
+
+MOST_PATHS = 12
+"""Paths that are simulated: the heaviest of each namespace, then the next of each."""
+
+_COLUMNS = ("netns", "min_rtt_us", "bytes_retrans", "bytes_sent", "delivery_rate_bits_per_sec", "bytes_acked")
+_TO_OTHERS = (
+    "min_rtt_us > 0 and not (coalesce(remote_prefix, '') like '127.%' or coalesce(remote_prefix, '') = '::/48')"
+)
+"""Connections except those of the host to itself, as far as recorded addresses tell."""
+_GROUPS = """
+    select case when netns like 'net:[%' then '' else coalesce(netns, '') end as space, null as remote,
+        cast(quantile_cont(min_rtt_us, 0.5) as bigint) as rtt_us,
+        100.0 * sum(bytes_retrans) / nullif(sum(bytes_sent), 0) as loss_pct,
+        max(delivery_rate_bits_per_sec) as rate_bits_per_sec, sum(bytes_acked) as weight
+    from chosen
+    group by space, case when min_rtt_us <= 1000 then 0 when min_rtt_us <= 10000 then 1 when min_rtt_us <= 50000 then 2
+        else 3 end
+"""
+"""A namespace without a name is that of the host which was recorded."""
+
+
+@click.command("recommend", short_help="Say which algorithm is best for the paths of this host, and why.")
+@click.option(
+    "--role", "roles", multiple=True, metavar="ROLE", help="data-centre or public, where nothing is recorded."
+)
+@click.option(
+    "--from",
+    "data",
+    multiple=True,
+    metavar="DATA",
+    type=PATH,
+    help="A file of `knee snapshot`, or folders of `knee record`.",
+)
+@click.option("--netns", "spaces", multiple=True, metavar="NAME|PID", help="Also of this network namespace (root).")
+@json_option
+@quiet_option
+def command(roles: Sequence[str], data: Sequence[Path], spaces: Sequence[str], json: bool, quiet: bool) -> int:
+    """Say which congestion control is best, CUBIC or BBR with fq: each path of the connections is simulated under
+    both, and the numbers decide. By default the paths are those of this host's connections now.
+
+    Exit code 0; 2 where no path is known.
+
+    Example: knee recommend --role public --role data-centre
+    """
+    from tcpknee.doctor import recommend
+    from tcpknee.runs.progress import Line
+
+    if roles and (data or spaces):
+        raise UsageError(f"--role: got it with {'--from' if data else '--netns'}; expected paths by one of them.")
+    if data and spaces:
+        raise UsageError("--netns: got it with --from; expected this host or DATA.")
+    paths = [path for role in roles for path in recommend.of_role(role)] or _paths(data, spaces)
+    if not paths:
+        raise UsageError(
+            "knee recommend: got no connection whose round-trip time and rate are known; expected some. Name a role: "
+            "--role data-centre or --role public; or record for a while: knee record --out DIR"
+        )
+    chosen = recommend.heaviest(paths, MOST_PATHS)
+    if len(chosen) < len(paths):
+        say.warn(f"knee recommend: {len(paths)} groups of connections; the {MOST_PATHS} heaviest are simulated.")
+    with Line(quiet=quiet) as line:
+        found = recommend.advised(chosen, tell=line)
+    if json:
+        say.json(
+            {
+                "schema": 1,
+                "paths": [advice.json() for advice in found],
+                "namespaces": [
+                    {"netns": one.netns, "default": one.default, "commands": one.commands()}
+                    for one in recommend.by_namespace(found)
+                ],
+            }
+        )
+    else:
+        _show(found)
+    return 0
+
+
+def _paths(data: Sequence[Path], spaces: Sequence[str]) -> list[recommend.Path]:
+    from tcpknee.doctor import recommend
+    from tcpknee.doctor.snapshot import Snapshot, take_in
+
+    if not data:
+        return [path for name in (None, *spaces) for path in recommend.of_snapshot(take_in(name))]
+    files = [path for path in data if path.is_file()]
+    folders = [path for path in data if not path.is_file()]
+    found = [path for file in files for path in recommend.of_snapshot(Snapshot.read(file))]
+    return found + (_recorded(folders) if folders else [])
+
+
+def _recorded(folders: Sequence[Path]) -> list[recommend.Path]:
+    from tcpknee.doctor import recommend
+    from tcpknee.fleet import connections
+
+    with connections.opened(folders) as fleet:
+        fleet.gather("chosen", ", ".join(_COLUMNS), _TO_OTHERS)
+        rows = fleet.database.sql(_GROUPS).to_arrow_table().to_pylist()
+        return recommend.of_groups({**row, "netns": row["space"]} for row in rows)
+
+
+def _show(found: Sequence[recommend.Advice]) -> None:
+    from tcpknee.doctor import recommend
+
+    for advice in found:
+        path = advice.path
+        rtt, loss = human.quantity("time", path.rtt_us), human.quantity("pct", path.loss_pct)
+        facts = (f"RTT {rtt}", f"loss {loss}", human.quantity("rate", path.rate_bits_per_sec))
+        where = f"{path.netns}: " if path.netns else ""
+        say.line(f"{advice.algorithm:<6} {where}{path.name} ({', '.join(facts)})")
+        say.line(f"       {advice.why}")
+    say.line()
+    for one in recommend.by_namespace(found):
+        say.lines(one.commands())
+        if one.default == "bbr" or any(advice.algorithm == "bbr" for advice in one.others):
+            say.line("knee doctor bbr-without-fq     # is fq where it sends?")

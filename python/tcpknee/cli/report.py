@@ -1,0 +1,185 @@
+"""`knee report`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from tcpknee import say
+from tcpknee.errors import UsageError
+
+from .options import PATH, Whole, foreign, is_given, quiet_option
+
+
+@click.command("report", short_help="Write the report of a folder of tables, or one figure.")
+@click.argument("run", metavar="DIR|SNAPSHOT", type=PATH)
+@click.option(
+    "--against",
+    metavar="DIR",
+    type=PATH,
+    help="Of a profile: lay this other profile beside it. Of a run: the same scenario by the other engine.",
+)
+@click.option("--out", metavar="FILE", type=PATH, help="By default DIR/report.html or DIR/FIGURE.FORMAT.")
+@click.option("--figure", metavar="NAME", help="Write only this figure.")
+@click.option(
+    "--format",
+    default="svg",
+    show_default=True,
+    type=click.Choice(("svg", "png")),
+    help="Format of --figure.",
+)
+@click.option(
+    "--condition",
+    metavar="N",
+    type=Whole(min=0),
+    help="Point of the matrix that --figure shows, from 0, where it shows one.",
+)
+@foreign
+@quiet_option
+def command(
+    run: Path,
+    against: Path | None,
+    out: Path | None,
+    figure: str | None,
+    format: str,
+    condition: int | None,
+    quiet: bool,
+) -> int:
+    """Write the report of DIR, which run, record, import, trace or profile wrote, or of a file of `knee snapshot`: one
+    HTML file that opens offline.
+
+    Of a run it has the statistics and every figure that applies; of the others where the rows come from, the tables,
+    and the connections that sent most over time (--figure timeseries); of a snapshot what is wrong with the host, and
+    where its packets go; of a folder of snapshots which rule finds something on how many.
+    """
+    if is_given("format") and figure is None:
+        raise click.UsageError(f"--format: got {format} without --figure NAME; expected both. A report is HTML.")
+    from tcpknee.live import profile
+
+    if run.is_file():
+        if figure is not None or condition is not None or against is not None:
+            raise click.UsageError(f"--figure, --condition, --against: {run} is a file; these are of folders.")
+        _snapshot_report(run, out, quiet)
+        return 0
+    if _are_snapshots(run) and figure is None and condition is None and against is None:
+        _hosts_report(run, out, quiet)
+        return 0
+    if profile.is_profile(run):
+        if figure is not None or condition is not None:
+            raise click.UsageError(f"--figure, --condition: {run} is a profile, whose page has one figure.")
+        _profile_report(run, against, out, quiet)
+        return 0
+    write(run, out, figure, format, condition, quiet=quiet, against=against)
+    return 0
+
+
+def write(
+    run: Path,
+    out: Path | None = None,
+    figure: str | None = None,
+    format: str = "svg",
+    condition: int | None = None,
+    tell: Callable[[str], None] = say.line,
+    quiet: bool = False,
+    against: Path | None = None,
+) -> None:
+    """Writes the report, or one figure of it, and says where; `against`: a run by the other engine to lay beside it."""
+    from tcpknee import pages
+    from tcpknee.live import trace
+    from tcpknee.runs.progress import Phase
+
+    is_trace = trace.is_trace(run)
+    if against is not None and not (run / "run.json").is_file():
+        raise UsageError(f"--against: got {against}; expected none, because {run} is neither a run nor a profile.")
+    if condition is not None and not (run / "run.json").is_file() and run.is_dir():
+        raise UsageError(f"--condition: got {condition}; expected none, because {run} is no run, which alone has some.")
+    if is_trace and figure in (None, "trace"):
+        _trace_report(run, out, figure, format, tell, quiet)
+        return
+    if figure is None:
+        if condition is not None:
+            raise UsageError(
+                f"--condition: got {condition} without a figure; expected --figure NAME beside it. The whole report "
+                "shows every condition."
+            )
+        target = out or run / "report.html"
+        with Phase("Writing the report", quiet=quiet):
+            pages.write(run, target, against=against)
+        tell(f"Report: {target}")
+    else:
+        target = out or run / f"{figure}.{format}"
+        with Phase("Drawing the figure", quiet=quiet):
+            pages.save(run, figure, target, condition=condition or 0, against=against)
+        tell(f"Figure: {target}")
+
+
+def _trace_report(
+    run: Path,
+    out: Path | None,
+    figure: str | None,
+    format: str,
+    tell: Callable[[str], None],
+    quiet: bool,
+) -> None:
+    """The page of a trace, or its figure with the turning points."""
+    from tcpknee.live import trace
+    from tcpknee.pages import trace_page
+    from tcpknee.runs.progress import Phase
+
+    target = out or run / ("trace.html" if figure is None else f"trace.{format}")
+    with Phase("Drawing the figure", quiet=quiet):
+        trace_page.save(trace.read(run), target)
+    tell(f"Figure: {target}")
+
+
+def _profile_report(run: Path, against: Path | None, out: Path | None, quiet: bool) -> None:
+    """The page of a profile, or of two side by side."""
+    from tcpknee.live import profile
+    from tcpknee.pages import profile_page
+    from tcpknee.runs.progress import Phase
+
+    target = out or run / "profile.html"
+    other = profile.read(against) if against is not None else None
+    with Phase("Writing the report", quiet=quiet):
+        profile_page.save(profile.read(run), target, other)
+    say.line(f"Report: {target}")
+
+
+def _snapshot_report(file: Path, out: Path | None, quiet: bool) -> None:
+    """The page of a host."""
+    from tcpknee.doctor.snapshot import Snapshot
+    from tcpknee.pages import host_page
+    from tcpknee.runs.progress import Phase
+
+    target = out or file.with_suffix(".html")
+    try:
+        snapshot = Snapshot.read(file)
+    except UsageError as error:
+        raise UsageError(f"{error} Of anything but a snapshot a report takes the folder.") from None
+    with Phase("Writing the report", quiet=quiet):
+        host_page.save(snapshot, target)
+    say.line(f"Report: {target}")
+
+
+def _are_snapshots(folder: Path) -> bool:
+    """Whether a folder holds files of `knee snapshot`: JSON that is no manifest, and no table anywhere below."""
+    from tcpknee.datasets import manifest
+
+    names = {path.name for path in folder.glob("*.json")}
+    if not names or names & {manifest.RUN, manifest.TRACE, manifest.PROFILE}:
+        return False
+    return next(folder.rglob("*.parquet"), None) is None
+
+
+def _hosts_report(folder: Path, out: Path | None, quiet: bool) -> None:
+    """The page of many hosts."""
+    from tcpknee.doctor import fleet
+    from tcpknee.pages import host_page
+    from tcpknee.runs.progress import Phase
+
+    target = out or folder / "hosts.html"
+    with Phase("Writing the report", quiet=quiet):
+        host_page.save(fleet.judged(folder), target)
+    say.line(f"Report: {target}")

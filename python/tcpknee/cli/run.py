@@ -1,0 +1,120 @@
+"""`knee run`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tcpknee.errors import UsageError
+
+from .options import PATH, Options, out_option, planning_options, running_options
+
+
+@click.command("run", short_help="Run scenarios and say what came of them.")
+@click.argument("scenarios", metavar="SCENARIO...", nargs=-1, type=PATH)
+@out_option("Run folder; by default runs/NAME-N. With several scenarios: DIR/NAME each.")
+@click.option("--resume", is_flag=True, help="Run only what the run in DIR still lacks.")
+@click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Run it on the workers of the Dask scheduler at tcp://HOST:PORT; local:N starts N processes here.",
+)
+@click.option(
+    "--parts",
+    metavar="URL",
+    help="With --cluster: where its workers leave finished units, a folder or object store that all reach.  "
+    "[default: in DIR]",
+)
+@planning_options
+@running_options
+def command(scenarios: tuple[Path, ...], **options: Any) -> int:
+    """Run scenario files (TOML) and say what came of them.
+
+    Exit code 0, 1 when an [[expect]] of a scenario is not met, 2 when something is wrong with what was asked,
+    or its output cannot be written.
+    """
+    return _run(scenarios, Options(**options))
+
+
+def _run(files: Sequence[Path], options: Options) -> int:
+    from . import blas
+
+    blas.import_numpy()
+    from tcpknee import provenance
+    from tcpknee.runs import api
+
+    from . import running
+
+    if options.resume:
+        return _resume(files, options)
+    api.check_engine(
+        options.engine or "sim",
+        options.bpf,
+        options.programs_as_root,
+        options.allow_host_settings,
+        options.measure,
+        options.workers,
+    )
+    stems = [file.stem for file in files]
+    if options.out and len(set(stems)) < len(stems):
+        twice = next(stem for stem in stems if stems.count(stem) > 1)
+        raise UsageError(
+            f'knee run: got two scenarios called "{twice}", which would both go to {options.out / twice}; expected '
+            "different names below one --out. Run them one after the other."
+        )
+    if not files:
+        raise UsageError(
+            "knee run: got no scenario; expected a file, as in `knee run demo.toml`. "
+            "`knee gallery` runs those that come with tcpknee."
+        )
+    texts = [api.read_scenario(file) for file in files]
+    # All are parsed before the first is run: a mistake in the last one is said at once.
+    scenarios = [api.parse(text, name) for text, name in texts]
+    if options.dry_run:
+        return running.dry_run(
+            [(scenario, name) for scenario, (_, name) in zip(scenarios, texts, strict=True)], options
+        )
+    jobs = []
+    for file, scenario, (text, name) in zip(files, scenarios, texts, strict=True):
+        out = options.out / file.stem if options.out and len(files) > 1 else options.out
+        words = provenance.command_line("knee", "run", name, *running.engine_words(options))
+        jobs.append(running.Job(scenario, text, name, out, file.stem, words))
+    return running.run_all(jobs, options)
+
+
+def _resume(files: Sequence[Path], options: Options) -> int:
+    from tcpknee.runs import api, progress
+
+    from . import running
+
+    if options.out is None:
+        raise UsageError("knee run --resume: got no folder; expected --out DIR, the run folder to go on with.")
+    for name, given in (("--force", options.force), ("--dry-run", options.dry_run)):
+        if given:
+            raise UsageError(f"knee run: got --resume and {name}; expected one of them. --resume keeps what is there.")
+    if len(files) > 1:
+        raise UsageError(
+            "knee run --resume: got several scenarios; expected one, or none to go on with the stored one."
+        )
+    with running.interruptible(options.out, command=running.again(options)):
+        watcher = progress.watcher(quiet=options.quiet)
+        scenario = files[0] if files else None
+        found = api.run(
+            scenario,
+            out=options.out,
+            resume=True,
+            engine=options.engine,
+            bpf=options.bpf,
+            programs_as_root=options.programs_as_root,
+            allow_host_settings=options.allow_host_settings,
+            measure=options.measure,
+            workers=options.workers,
+            cluster=options.cluster,
+            parts=options.parts,
+            watcher=watcher,
+        )
+    running.show(found, options, first=True)
+    return running.end([found], options)

@@ -1,0 +1,195 @@
+"""What the commands have in common that run scenarios: `knee run`, `knee compare`, `knee gallery`."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from tcpknee import _core, human, provenance, say
+from tcpknee.runs import api, doubts, manifest, output, progress
+from tcpknee.runs.folder import next_free
+from tcpknee.runs.results import Run
+
+from .options import Options
+
+RUNS = Path("runs")
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: ends a run as Ctrl-C does, with an exit code of its own."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A scenario to run, as it was read. Without `out` it goes to the next free `runs/STEM-N`."""
+
+    scenario: _core.Scenario
+    text: str
+    file: str
+    out: Path | None
+    stem: str
+    command: str
+
+
+def run_all(jobs: Iterable[Job], options: Options) -> int:
+    runs = []
+    for job in jobs:
+        out = job.out or next_free(RUNS, job.stem)
+        with interruptible(out, command=again(options)):
+            found = api.run_text(
+                job.text,
+                job.file,
+                out=out,
+                force=options.force,
+                engine=options.engine or "sim",
+                bpf=options.bpf,
+                programs_as_root=options.programs_as_root,
+                allow_host_settings=options.allow_host_settings,
+                measure=options.measure,
+                workers=options.workers,
+                cluster=options.cluster,
+                parts=options.parts,
+                watcher=progress.watcher(quiet=options.quiet),
+                command=job.command,
+                scenario=job.scenario,
+            )
+        runs.append(found)
+        show(found, options, first=len(runs) == 1)
+    return end(runs, options)
+
+
+def show(run: Run, options: Options, *, first: bool) -> None:
+    if options.json:
+        return
+    if not first:
+        say.line()
+    with progress.Phase("Computing the summary", quiet=options.quiet):
+        lines = list(output.lines(run))
+    say.lines([*lines, "", f"Run folder: {run.folder}"])
+    if options.report:
+        from .report import write
+
+        assert run.folder is not None
+        write(run.folder, quiet=options.quiet)
+
+
+def end(runs: Sequence[Run], options: Options) -> int:
+    if options.json:
+        say.json(output.as_json(runs), allow_nan=False)
+        if options.report:
+            from .report import write
+
+            for run in runs:
+                assert run.folder is not None
+                write(run.folder, tell=say.warn, quiet=options.quiet)
+    failed = any(doubt.failed for run in runs for doubt in run.doubts)
+    return 0 if not failed and all(outcome.passed for run in runs for outcome in run.expectations) else 1
+
+
+def engine_words(options: Options) -> list[str]:
+    """The words that choose the engine again."""
+    flags = {
+        "--bpf": options.bpf,
+        "--programs-as-root": options.programs_as_root,
+        "--allow-host-settings": options.allow_host_settings,
+    }
+    return [
+        *(["--engine", options.engine] if options.engine else []),
+        *(flag for flag, given in flags.items() if given),
+        *(["--measure", ",".join(options.measure)] if options.measure else []),
+    ]
+
+
+def again(options: Options) -> list[str]:
+    """What goes on with a run, without the folder."""
+    return ["knee", "run", *(["--cluster", options.cluster] if options.cluster else [])]
+
+
+@contextmanager
+def interruptible(out: Path, kept: str = "run.json", command: Sequence[str] = ("knee", "run")) -> Iterator[None]:
+    """Ctrl-C and SIGTERM end it after what is finished has been saved, and say how to go on, with which command.
+
+    A file like `kept`, a pattern, is in the folder when something is."""
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if any(out.glob(kept)):
+            words = provenance.command_line(*command, "--resume", "--out", str(out))
+            say.warn(f"Interrupted. What was finished is kept in {out}; go on with: {words}")
+        else:
+            say.warn("Interrupted before a repetition was finished; nothing is kept.")
+        raise SystemExit(143 if isinstance(stop, Terminated) else 130) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def dry_run(scenarios: Sequence[tuple[_core.Scenario, str]], options: Options) -> int:
+    """Prints the plans of scenarios, each with the name of its file."""
+    plans = []
+    for scenario, file in scenarios:
+        cells = [manifest.plain_cell(cell) for cell in scenario.cells]
+        plans.append(
+            {
+                "scenario": file,
+                "title": scenario.title,
+                "repeat": scenario.repeat,
+                "seed": scenario.seed,
+                "cells": cells,
+            }
+        )
+        if not options.json:
+            how = "in real time" if options.engine == "kernel" else "simulated"
+            say.lines(_plan(scenario.title, scenario.repeat, cells, how))
+            say.lines(f"Warning: {caution}" for caution in doubts.of_settings(cells))
+    if options.json:
+        say.json({"schema": output.SCHEMA, "plans": plans})
+    return 0
+
+
+def _plan(title: str, repeat: int, cells: Sequence[Mapping[str, Any]], how: str) -> list[str]:
+    length = human.duration(sum(cell["duration_ns"] for cell in cells) * repeat)
+    rows = [["cell", "axes", "flows", "rate", "rtt", "BDP", "buffer", "length"]]
+    for cell in cells:
+        rate, bdp = cell["rate_bits_per_sec"], cell["bdp_bytes"]
+        rows.append(
+            [
+                str(cell["index"]),
+                " ".join(f"{key}={value}" for key, value in cell["axes"]) or "-",
+                ",".join(f"{flow['algorithm']}:{flow['count']}" for flow in cell["flows"]),
+                human.quantity("rate", rate) if rate else "unlimited",
+                human.quantity("time", cell["rtt_ns"] / 1e3),
+                human.quantity("bytes", bdp) if bdp is not None else "-",
+                output.buffer_text(cell),
+                human.duration(cell["duration_ns"]),
+            ]
+        )
+    left = [False, True, True, False, False, False, False, False]
+    runs = f"{human.counted(len(cells), 'cell')} x {human.counted(repeat, 'repetition')}"
+    head = f"{title}: {runs} = {human.counted(len(cells) * repeat, 'run')}, {length} {how}"
+    return [head, "", *say.aligned(rows, left=left), *_loads(cells)]
+
+
+def _loads(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Of the sources whose transfers come and go, what they ask of the network and how often: a line for each that
+    differs from the others."""
+    told: dict[str, int] = {}
+    for cell in cells:
+        facts = {key: value for key, value, _ in cell["describe"]}
+        for key in facts:
+            source, found, name = key.rpartition(".")
+            if found and name == "arrivals_per_sec":
+                load_bits_per_sec = float(facts[f"{source}.load"].removesuffix("bit/s"))
+                words = f"{source}: {human.quantity('rate', load_bits_per_sec)} in {facts[key]} transfers per second"
+                told.setdefault(words, cell["index"])
+    for words, index in told.items():
+        yield f"Asked of the network by {words}." if len(told) == 1 else f"First in cell {index}: {words}."

@@ -1,0 +1,120 @@
+"""`knee shell`: a command behind an emulated path."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tcpknee import human, say
+from tcpknee.errors import UsageError
+
+if TYPE_CHECKING:
+    from tcpknee import _core
+
+_FILE = "<command line>"
+
+
+@click.command(
+    "shell",
+    short_help="Run a command behind an emulated path.",
+    # What follows the command is the command's.
+    context_settings={"allow_interspersed_args": False},
+)
+@click.argument("command", metavar="[--] [CMD...]", nargs=-1, type=click.UNPROCESSED)
+@click.option("--rate", default="50Mbit/s", show_default=True, help="Rate towards the command, or 'unlimited'.")
+@click.option("--rtt", default="40ms", show_default=True, help="Base round-trip time.")
+@click.option("--loss", help="Loss towards the command: 1.5% at random, or 'periodic 0.1%'.")
+@click.option("--ack-loss", help="Loss of what the command sends.")
+@click.option("--buffer", help="Size of the queue: 1bdp, 256KiB, 170packets, 20ms.  [default: 1bdp]")
+@click.option("--queue", help="Kind of queue; `knee list queues`.")
+@click.option(
+    "--algorithm", default="cubic", show_default=True, help="Congestion control towards the command, the far end's."
+)
+@click.option("--bpf", is_flag=True, help="Our build of the algorithm, also where the kernel has its own.")
+@click.option(
+    "--set",
+    "set_",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Any other key of a scenario, as in path.mtu=1400B or receiver.tcp_rmem_max=6MiB.",
+)
+@click.option("--quiet", "-q", is_flag=True, help="Do not say at the end what the link carried.")
+def command(command: tuple[str, ...], **given: Any) -> int:
+    """Run any command behind an emulated path: curl, a browser, by default your shell.
+
+    It has this machine's files, terminal and environment, and a network whose only way out is the path. The host's
+    loopback is at the name knee-host. Exit code: the command's.
+    """
+    from tcpknee.runs import compose
+
+    settings = compose.assignments(given.pop("set_"))
+    for name in ("rate", "rtt", "loss", "ack_loss", "buffer", "queue"):
+        if (value := given.pop(name)) is not None:
+            settings[f"path.{name}"] = compose.axis(value)
+    return shell(command, settings, **given)
+
+
+def shell(command: Sequence[str], settings: Mapping[str, Any], *, algorithm: str, bpf: bool, quiet: bool) -> int:
+    """Returns the command's exit code, 128 + N when signal N ended it."""
+    from tcpknee import _core
+    from tcpknee.runs import engines
+    from tcpknee.runs.progress import Phase
+
+    command = list(command) or [os.environ.get("SHELL", "/bin/sh")]
+    scenario = _scenario(settings, algorithm)
+    with ExitStack() as stack:
+        with Phase("Loading the algorithm into the kernel", quiet=quiet):
+            names = stack.enter_context(engines.algorithms(scenario, _FILE, bpf=bpf))
+        outcome = _core.shell(scenario, command, names)
+    if not quiet:
+        for line in (_measured(outcome.links), *outcome.warnings):
+            say.warn(f"knee shell: {line}")
+    return int(outcome.exit_code)
+
+
+def _scenario(settings: Mapping[str, Any], algorithm: str) -> _core.Scenario:
+    """The path as a scenario of one cell and one flow, whose algorithm is the far end's."""
+    from tcpknee import _core
+    from tcpknee.runs import compose
+
+    from .named import by_option, of_shell
+
+    # The lab lives as long as the command and nobody looks at samples; both keys are at their limits.
+    with by_option("knee shell", of_shell):
+        text = compose.comparison(
+            [algorithm],
+            rate=settings["path.rate"],
+            rtt=settings["path.rtt"],
+            duration="24h",
+            warmup="0s",
+            repeat=1,
+            set={"sample_interval": "1h", **settings},
+        )
+        scenario = _core.parse(text, _FILE)
+    if len(scenario.cells) > 1:
+        axes = ", ".join(f"{key}={value}" for key, value in scenario.cells[0]["axes"])
+        raise UsageError(
+            f"knee shell: got lists that make {len(scenario.cells)} cells; expected one path, such as that of the "
+            f"first cell: {axes}."
+        )
+    return scenario
+
+
+def _measured(links: Sequence[Mapping[str, Any]]) -> str:
+    """One line of what the link carried and how late."""
+    return "; ".join(f"{name} {_direction(link)}" for name, link in zip(("down", "up"), links, strict=True))
+
+
+def _direction(link: Mapping[str, Any]) -> str:
+    """Of one direction: bytes, packets lost and dropped, rate and added delay."""
+    parts = [f"{human.quantity('bytes', link['forwarded_bytes'])} in {human.counted(link['forwarded_pkts'], 'packet')}"]
+    parts += [f"{link[f'{what}_pkts']} {what}" for what in ("lost", "dropped") if link[f"{what}_pkts"] is not None]
+    if link["achieved_rate_bits_per_sec"] is not None:
+        parts.append(f"{human.quantity('rate', link['achieved_rate_bits_per_sec'])} while busy")
+    if link["added_delay_us_p99"] is not None:
+        parts.append(f"99 % at most {human.quantity('time', link['added_delay_us_p99'])} late")
+    return ", ".join(parts)

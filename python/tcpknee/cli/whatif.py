@@ -1,0 +1,104 @@
+"""`knee whatif`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tcpknee import say
+from tcpknee.errors import UsageError
+
+from .options import SEED_MAX, Whole, foreign, json_option, out_option, quiet_option
+
+if TYPE_CHECKING:
+    from tcpknee.fleet.whatif.asked import Answer
+
+
+@click.command("whatif", short_help="Predict what another algorithm would do on recorded paths.")
+@click.argument("data", metavar="DATA...", nargs=-1, required=True)
+@click.option("--algorithms", metavar="NAMES", required=True, help="To predict: names with commas between.")
+@click.option("--adoption", metavar="PCTS", default="1,10,50,100", show_default=True, help="Shares of connections.")
+@click.option("--paths", type=Whole(min=1), default=200, show_default=True, help="At most so many paths, at random.")
+@click.option("--seed", type=Whole(0, SEED_MAX), default=1, show_default=True, help="Of every draw.")
+@click.option("--baseline", default="cubic", show_default=True, help="What runs now; for populations, not recordings.")
+@click.option("--refuse", is_flag=True, help="End with exit code 1 where the recording identifies too little.")
+@click.option("--workers", type=Whole(min=1), help="Paths at once; by default one per processor.")
+@click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Fit and simulate on the workers of the Dask scheduler at tcp://HOST:PORT; local:N starts N processes here.",
+)
+@out_option("Folder for paths.csv, which a scenario's [[sample]] reads, and whatif.json.")
+@foreign
+@json_option
+@quiet_option
+def command(
+    data: tuple[str, ...],
+    algorithms: str,
+    adoption: str,
+    paths: int,
+    seed: int,
+    baseline: str,
+    refuse: bool,
+    workers: int | None,
+    cluster: str | None,
+    out: Path | None,
+    json: bool,
+    quiet: bool,
+) -> int:
+    """Predict what another algorithm would do on the paths of recorded connections: knee whatif rec --algorithms bbr1
+
+    DATA is what `knee record` or `knee run` wrote, `pantheon` for Pantheon's six calibrated paths, or a folder with
+    profiles of iBox. The paths are fitted by simulation; what the recording cannot identify is said, and the intervals
+    hold it. Exit code 1: with --refuse, the recording says too little.
+    """
+    from tcpknee.fleet.whatif.asked import Question, answered
+    from tcpknee.runs import engines
+    from tcpknee.runs.progress import Line
+
+    if cluster and workers:
+        raise UsageError("--workers: got it with --cluster; expected one of them: a cluster has its own workers.")
+    question = Question(
+        data=data,
+        algorithms=tuple(filter(None, algorithms.split(","))),
+        adoption_pcts=_pcts(adoption),
+        most_paths=paths,
+        seed=seed,
+        baseline=baseline,
+        workers=workers or engines.default_workers("sim"),
+        cluster=cluster,
+    )
+    with Line(quiet=quiet, lines=True) as progress:
+        answer = answered(question, refuse=refuse, progress=progress)
+    if answer.refused:
+        say.warn(f"knee whatif --refuse: {answer.refused}")
+        return 1
+    if out is not None:
+        _write(answer, out)
+    if json:
+        say.json(answer.json)
+    else:
+        say.lines(answer.lines)
+    return 0
+
+
+def _write(answer: Answer, out: Path) -> None:
+    from json import dumps
+
+    from tcpknee import writing
+
+    for name, text in (("paths.csv", answer.paths_csv), ("whatif.json", dumps(answer.json, indent=2) + "\n")):
+        with writing.replacing(out / name, make=True) as file:
+            file.write(text.encode())
+
+
+def _pcts(text: str) -> tuple[float, ...]:
+    try:
+        found = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        found = ()
+    if not found or not all(0 < value <= 100 for value in found):
+        raise UsageError(f'adoption: got "{text}"; expected percentages above 0 and up to 100, such as 1,10,50,100.')
+    return found

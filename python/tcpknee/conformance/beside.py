@@ -1,0 +1,320 @@
+"""The simulator beside results that were measured elsewhere: `knee conform --against FILE.csv`.
+
+Each cell of the file is simulated with the file's settings and compared flow by flow. As in `conform`, what cannot be
+compared is a disagreement: a value that is missing on one side, a goodput or a round-trip time of zero.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tcpknee import _core
+from tcpknee.errors import UsageError
+from tcpknee.human import suggest
+from tcpknee.runs import pool, tables
+from tcpknee.runs.pool import Key, Watcher
+
+from .conform import RETRANSMIT_POINTS, SHARE, SRTT_PCT, Compared, Verdict
+from .reference import Cell, Reference, Row
+
+Flows = Sequence[Mapping[str, Any]]
+"""The metrics of each flow of a run."""
+
+GOODPUT_PCT = 5.0
+GOODPUT_LOSSY_PCT = 25.0
+"""Under random loss, where runs of one kernel differ by as much."""
+
+
+@dataclass(frozen=True)
+class Beside(Compared):
+    """`group`: the row of the suite's table. `line`: where the file has the cell. `milliseconds`: the difference of a
+    time."""
+
+    group: str
+    line: int
+    milliseconds: float | None = None
+
+
+class _Simulator:
+    """The cells of a file as one engine of the pool."""
+
+    def __init__(self, reference: Reference, cells: Sequence[Cell]) -> None:
+        self.scenarios = [reference.parsed(cell, repeat=repetitions(cell)) for cell in cells]
+        self.cells = [{**scenario.cells[0], "index": i} for i, scenario in enumerate(self.scenarios)]
+
+    def run_cell(self, index: int, rep: int, *, cancel: Any = None, progress: Any = None) -> Flows:
+        output = self.scenarios[index].run_cell(0, rep, cancel=cancel, progress=progress)
+        return _measure(tables.of_simulator(output), self.cells[index])
+
+
+def repetitions(cell: Cell) -> int:
+    """A cell that was measured several times is one of chance, and is simulated twice as often."""
+    return 2 * len(cell.runs) if len(cell.runs) > 1 else 1
+
+
+def every_repetition(cells: Sequence[Cell]) -> list[Key]:
+    """What is simulated of those cells."""
+    return [(i, rep) for i, cell in enumerate(cells) for rep in range(repetitions(cell))]
+
+
+def chosen(reference: Reference, only: Sequence[str]) -> list[Cell]:
+    """The cells of a file, or those of some suites, groups and algorithms. Raises `UsageError`, `ReferenceError`."""
+    cells = reference.cells()
+    names = [{cell.suite, cell.group, *(flow["flow.algorithm"] for flow in cell.flows)} for cell in cells]
+    known = sorted(set().union(*names))
+    for name in only:
+        if name not in known:
+            raise UsageError(f'--only: got "{name}"; {suggest(name, known, f"{reference.file} has")}')
+    return [cell for cell, mine in zip(cells, names, strict=True) if not only or mine & set(only)]
+
+
+def simulate(
+    reference: Reference, cells: Sequence[Cell], keys: Sequence[Key], *, workers: int, watcher: Watcher
+) -> dict[Key, Flows]:
+    """Simulates those repetitions of the cells. Raises `ReferenceError` with the line of a cell that is no scenario."""
+    engine = _Simulator(reference, cells)
+    found: dict[Key, Flows] = {}
+    watcher.start(f"{len(cells)} cells of {reference.file}", len(keys), 0)
+    try:
+        pool.execute(engine, keys, found.__setitem__, cancel=_core.Cancel(), workers=workers, watcher=watcher)
+    finally:
+        watcher.stop()
+    return found
+
+
+def kept(cells: Sequence[Cell], simulated: Reference) -> dict[Key, Flows]:
+    """The repetitions of those cells that a file holds: the simulator's results are kept in the same format."""
+    runs = {cell.key: cell.runs for cell in simulated.cells()}
+    return {
+        (i, run - 1): [row.metrics for row in rows]
+        for i, cell in enumerate(cells)
+        for run, rows in runs.get(cell.key, {}).items()
+    }
+
+
+def to_keep(reference: Reference, cells: Sequence[Cell], simulated: Mapping[Key, Flows]) -> Reference:
+    """Such a file."""
+    rows = [
+        Row(
+            {"suite": cell.suite, "group": cell.group, "run": str(rep + 1), "flow": str(number)},
+            {**cell.settings, **flow},
+            metrics,
+        )
+        for (i, rep), flows in sorted(simulated.items())
+        for cell in [cells[i]]
+        for number, (flow, metrics) in enumerate(zip(cell.flows, flows, strict=True))
+    ]
+    facts = {"kernel": "none: tcpknee's simulator", "hz": reference.facts["hz"], "clock": "simulated"}
+    return Reference(reference.file, facts, reference.settings, rows)
+
+
+def _measure(found: Mapping[str, Any], cell: Mapping[str, Any]) -> Flows:
+    """The metrics of each flow of a repetition; None where there is no value."""
+    samples = found["samples"]
+    at = {name: samples.column(name).to_numpy() for name in ("t_ns", "srtt_us", "flow")}
+    steady = (at["t_ns"] >= cell["warmup_ns"]) & (at["srtt_us"] > 0)
+    flows = sorted(found["flows"].to_pylist(), key=lambda flow: int(flow["flow"]))
+    measured = []
+    for flow in flows:
+        srtts = at["srtt_us"][steady & (at["flow"] == flow["flow"])]
+        sent, again = flow["data_segs_out"], flow["total_retrans"]
+        measured.append(
+            {
+                "goodput_bits_per_sec": flow["goodput_bits_per_sec"],
+                "srtt_us_p50": float(np.median(srtts)) if len(srtts) else None,
+                "retransmit_pct": again * 100 / sent if sent and again is not None else None,
+            }
+        )
+    return measured
+
+
+def compare(cells: Sequence[Cell], simulated: Mapping[Key, Flows]) -> list[Beside]:
+    """Every metric of every cell."""
+    labels = _labels(cells)
+    compared = []
+    for i, cell in enumerate(cells):
+        sim = [simulated.get((i, rep), ()) for rep in range(repetitions(cell))]
+        compared += _compare(i, cell, labels[i], sim)
+    return compared
+
+
+def _compare(index: int, cell: Cell, label: str, sim: Sequence[Flows]) -> list[Beside]:
+    """Means over runs and repetitions, flow by flow; shares where flows share."""
+    kernel = [[row.metrics for row in rows] for _, rows in sorted(cell.runs.items())]
+    lossy = cell.settings.get("path.loss", "0%") not in ("0%", "0.0%")
+    count = len(cell.flows)
+
+    def judged(metric: str, where: str, of: Callable[[Flows], float | None]) -> Beside:
+        ours, theirs = (_mean([of(flows) if len(flows) == count else None for flows in runs]) for runs in (sim, kernel))
+        difference, unit, tolerance, ok = _judge(metric, ours, theirs, lossy=lossy)
+        is_time = metric == "srtt_us_p50" and ours is not None and theirs is not None
+        return Beside(
+            suite=cell.suite,
+            cell=index,
+            label=label + where,
+            lossy=lossy,
+            metric=metric,
+            sim=ours,
+            kernel=theirs,
+            difference=difference,
+            unit=unit,
+            tolerance=tolerance,
+            ok=ok,
+            group=cell.group,
+            line=cell.line,
+            milliseconds=(ours - theirs) / 1000 if is_time else None,  # type: ignore[operator]
+        )
+
+    entries = [judged("goodput_bits_per_sec", "", _goodput)]
+    if count == 1:
+        entries += [judged(metric, "", partial(_of, 0, metric)) for metric in ("srtt_us_p50", "retransmit_pct")]
+    else:
+        # The last flow's share is what the others leave.
+        entries += [judged("share", f", flow {i}", partial(_share, i)) for i in range(count - 1)]
+        entries += [judged("srtt_us_p50", f", flow {i}", partial(_of, i, "srtt_us_p50")) for i in range(count)]
+    return entries
+
+
+def _of(i: int, metric: str, flows: Flows) -> float | None:
+    found: float | None = flows[i][metric]
+    return found
+
+
+def _goodput(flows: Flows) -> float | None:
+    goodputs = [flow["goodput_bits_per_sec"] for flow in flows]
+    return None if None in goodputs else float(sum(goodputs))
+
+
+def _share(i: int, flows: Flows) -> float | None:
+    """None where a flow carried nothing: the others' shares are then of no interest."""
+    goodputs = [flow["goodput_bits_per_sec"] for flow in flows]
+    return float(goodputs[i] / sum(goodputs)) if all(goodputs) else None
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """None where one is missing."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known and len(known) == len(values) else None
+
+
+def _judge(metric: str, sim: float | None, kernel: float | None, *, lossy: bool) -> tuple[float | None, str, str, bool]:
+    """(difference, its unit, the tolerance in words, whether it is within)."""
+    limit = {
+        "goodput_bits_per_sec": GOODPUT_LOSSY_PCT if lossy else GOODPUT_PCT,
+        "srtt_us_p50": SRTT_PCT,
+        "share": SHARE,
+        "retransmit_pct": RETRANSMIT_POINTS,
+    }[metric]
+    unit = {"share": "", "retransmit_pct": "points"}.get(metric, "%")
+    tolerance = f"±{limit:g} {unit}".rstrip()
+    # Only retransmissions may be zero.
+    if sim is None or kernel is None or (metric != "retransmit_pct" and not (sim and kernel)):
+        return None, unit, tolerance, False
+    difference = (sim - kernel) / kernel * 100 if unit == "%" else sim - kernel
+    return difference, unit, tolerance, abs(difference) <= limit
+
+
+def _labels(cells: Sequence[Cell]) -> list[str]:
+    """A few words for each cell: its algorithms, and the settings that not all cells of its suite share."""
+    every = [_settings(cell) for cell in cells]
+    labels = []
+    for cell, settings in zip(cells, every, strict=True):
+        of_suite = [other for mate, other in zip(cells, every, strict=True) if mate.suite == cell.suite]
+        vary = [key for key in settings if len({other.get(key) for other in of_suite}) > 1]
+        words = [f"{key}={settings[key]}" for key in vary]
+        labels.append(" ".join(["+".join(flow["flow.algorithm"] for flow in cell.flows), *words]))
+    return labels
+
+
+def _settings(cell: Cell) -> dict[str, str]:
+    """By the last word of each key; those of one of several flows with its number. Without the algorithms."""
+    found = {key.split(".")[-1]: value for key, value in cell.settings.items() if key != "receiver.algorithm"}
+    for i, flow in enumerate(cell.flows):
+        number = f"[{i}]" if len(cell.flows) > 1 else ""
+        found |= {key.split(".")[-1] + number: value for key, value in flow.items() if key != "flow.algorithm"}
+    return found
+
+
+def outside(compared: Sequence[Beside]) -> list[Beside]:
+    """What is not within its tolerance."""
+    return [entry for entry in compared if not entry.ok]
+
+
+def verdicts(compared: Sequence[Compared]) -> list[Verdict]:
+    """How many cells are outside by each metric, and how many values cannot be compared."""
+    judged = []
+    for metric, what in NAMES.items():
+        entries = [entry for entry in compared if entry.metric == metric]
+        if entries:
+            judged.append(Verdict(f"{what}, outside", sum(not entry.ok for entry in entries), "", 0, len(entries)))
+    untold = sum(entry.difference is None for entry in compared)
+    # Nothing compared is no agreement.
+    judged.append(Verdict("values that cannot be compared", untold if compared else 1, "", 0, len(compared)))
+    return judged
+
+
+NAMES = {
+    "goodput_bits_per_sec": "goodput",
+    "share": "shares",
+    "srtt_us_p50": "srtt p50",
+    "retransmit_pct": "retransmissions",
+}
+
+
+def groups(compared: Iterable[Beside]) -> dict[str, dict[str, list[Beside]]]:
+    """By suite and group, in the order of the file."""
+    found: dict[str, dict[str, list[Beside]]] = {}
+    for entry in compared:
+        found.setdefault(entry.suite, {}).setdefault(entry.group, []).append(entry)
+    return found
+
+
+def table(of_suite: Mapping[str, Sequence[Beside]]) -> list[list[str]]:
+    """A head, and a row for each group: cells within; the median and the largest difference of each metric."""
+    entries = [entry for group in of_suite.values() for entry in group]
+    columns = [column for column in _COLUMNS if any(column.takes(entry) for entry in entries)]
+    rows = [["group", "cells within", *(column.title for column in columns)]]
+    for name, group in of_suite.items():
+        cells = {entry.cell for entry in group}
+        within = len(cells - {entry.cell for entry in group if not entry.ok})
+        rows.append([name, f"{within} of {len(cells)}", *(column.text(group) for column in columns)])
+    return rows
+
+
+@dataclass(frozen=True)
+class _Column:
+    title: str
+    metric: str
+    lossy: bool | None = None
+    milliseconds: bool = False
+    digits: int = 1
+    unit: str = ""
+
+    def takes(self, entry: Beside) -> bool:
+        return entry.metric == self.metric and self.lossy in (None, entry.lossy)
+
+    def text(self, group: Sequence[Beside]) -> str:
+        mine = [entry for entry in group if self.takes(entry)]
+        values = [entry.milliseconds if self.milliseconds else entry.difference for entry in mine]
+        known = [abs(value) for value in values if value is not None]
+        if not mine:
+            return ""
+        if len(known) < len(mine):
+            return f"{len(mine) - len(known)} unknown"
+        return f"{statistics.median(known):.{self.digits}f} ({max(known):.{self.digits}f}){self.unit}"
+
+
+_COLUMNS = (
+    _Column("goodput, no loss", "goodput_bits_per_sec", lossy=False, unit=" %"),
+    _Column("goodput, loss", "goodput_bits_per_sec", lossy=True, unit=" %"),
+    _Column("share", "share", digits=3),
+    _Column("srtt p50", "srtt_us_p50", unit=" %"),
+    _Column("srtt p50, ms", "srtt_us_p50", milliseconds=True, digits=2),
+    _Column("retransmitted, points", "retransmit_pct", digits=2),
+)

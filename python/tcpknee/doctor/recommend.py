@@ -1,0 +1,260 @@
+"""Which algorithm for whom: the paths that a host's connections take, each simulated under CUBIC and under BBR.
+
+    for advice in advised(of_snapshot(snapshot)): ...
+
+BBR needs a reason: it is advised where it carries clearly more. Within a data centre no path is the limit but the host,
+so that requests per second on hosts whose work takes time decide there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from tcpknee.errors import UsageError
+from tcpknee.evidence import stats, written
+from tcpknee.evidence.stats import MINIMAL_EFFECT, Estimate
+from tcpknee.human import suggest
+from tcpknee.runs import api
+from tcpknee.runs.results import Run
+
+from . import facts
+from .snapshot import Snapshot
+
+Algorithm = Literal["cubic", "bbr"]
+
+SEEDS = 5
+DATA_CENTRE_RTT_US = 1_000
+"""Up to here the path is one of a data centre: hosts are the limit, and queues are short."""
+LEAST_RATE, MOST_RATE = 1_000_000, 1_000_000_000
+"""Bounds of the simulated bottleneck in bit/s. Above, runs take long and a single flow is limited by its host."""
+PROFILE = "published"
+
+
+@dataclass(frozen=True)
+class Path:
+    """What a group of connections goes through."""
+
+    name: str
+    rtt_us: int
+    loss_pct: float
+    rate_bits_per_sec: int
+    netns: str = ""
+    remote: str = ""
+    """private or public; "" where it is not known."""
+    weight: float = 1.0
+    """Bytes that went this way, or 1."""
+    pacing_timer: str = "when-needed"
+    """The kernel's rule for TCP's own pacing; "every-packet" from Linux 4.13 to 4.19."""
+
+    @property
+    def is_in_data_centre(self) -> bool:
+        return self.rtt_us <= DATA_CENTRE_RTT_US
+
+
+ROLES: Mapping[str, tuple[Path, ...]] = {
+    "data-centre": (Path("within the data centre", 100, 0.0, 10_000_000_000),),
+    "public": (
+        Path("near, wired", 20_000, 0.01, 100_000_000),
+        Path("far, wired", 80_000, 0.1, 50_000_000),
+        Path("far, lossy", 100_000, 1.5, 20_000_000),
+    ),
+}
+"""Paths of a role whose connections are not known. Round figures, not a measured mix: `--from` has that."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What is best for a path, and the numbers that decided it."""
+
+    path: Path
+    algorithm: Algorithm
+    gain: Estimate
+    """What BBR carries or answers, over what CUBIC does."""
+    what: str
+    """What `gain` compares."""
+
+    @property
+    def why(self) -> str:
+        """The decision in a sentence."""
+        ratio = " ".join(filter(None, written.ratio(self.gain))).rstrip()
+        if self.algorithm == "bbr":
+            return f"BBR has {ratio} the {self.what} of CUBIC. It needs fq on the leaf that sends."
+        if self.gain.high is not None and self.gain.high < 1:
+            return f"BBR has {ratio} the {self.what} of CUBIC, which is less."
+        return f"BBR has {ratio} the {self.what} of CUBIC: no gain of 5 % that is certain, so the simpler one."
+
+    def json(self) -> dict[str, Any]:
+        return {
+            "path": self.path.name,
+            "netns": self.path.netns,
+            "remote": self.path.remote,
+            "rtt_us": self.path.rtt_us,
+            "loss_pct": self.path.loss_pct,
+            "rate_bits_per_sec": self.path.rate_bits_per_sec,
+            "weight": self.path.weight,
+            "algorithm": self.algorithm,
+            "bbr_over_cubic": self.gain.json(),
+            "of": self.what,
+            "why": self.why,
+        }
+
+
+def of_role(name: str) -> Sequence[Path]:
+    """The paths of a role. Raises UsageError."""
+    if name not in ROLES:
+        raise UsageError(f'--role: got "{name}"; {suggest(name, list(ROLES), "expected one of")}.')
+    return ROLES[name]
+
+
+def of_snapshot(snapshot: Snapshot) -> list[Path]:
+    """The paths of a snapshot's connections; those to itself, and those of which nothing is known, are left out."""
+    version = facts.kernel(snapshot)
+    is_old = version is not None and (4, 13) <= version < (4, 20)
+    paths = of_groups(
+        {
+            "netns": snapshot.netns or "",
+            "remote": row["remote"],
+            "rtt_us": row["min_rtt_us_p50"] or row["srtt_us_p50"],
+            "loss_pct": _share_pct(row["bytes_retrans"], row["bytes_sent"]),
+            "rate_bits_per_sec": row["delivery_rate_bits_per_sec_max"],
+            "weight": row["bytes_acked"],
+        }
+        for row in snapshot.rows("sockets")
+        if row["remote"] != "loopback"
+    )
+    return [replace(path, pacing_timer="every-packet" if is_old else "when-needed") for path in paths]
+
+
+def of_groups(rows: Iterable[Mapping[str, Any]]) -> list[Path]:
+    """Paths of rows with netns, remote, rtt_us, loss_pct, rate_bits_per_sec and weight; the heaviest first."""
+    paths = []
+    for row in rows:
+        if row["rtt_us"] and row["rate_bits_per_sec"] and row["weight"]:
+            words = ("to", row["remote"] or "all", "hosts at", f"{row['rtt_us'] / 1000:.3g} ms")
+            rate = int(row["rate_bits_per_sec"])
+            # The kernel's count of what was sent again is what the sender took for lost.
+            loss = min(row["loss_pct"] or 0.0, 50.0)
+            where = (row["netns"] or "", row["remote"] or "")
+            paths.append(Path(" ".join(words), int(row["rtt_us"]), loss, rate, *where, float(row["weight"])))
+    return sorted(paths, key=lambda path: (path.netns, -path.weight))
+
+
+def heaviest(paths: Sequence[Path], most: int) -> list[Path]:
+    """At most `most` paths: the heaviest of each namespace, then the next of each. In the order of `of_groups`."""
+    places: dict[str, int] = {}
+    ranked = []
+    for path in sorted(paths, key=lambda path: -path.weight):
+        places[path.netns] = places.get(path.netns, 0) + 1
+        ranked.append((places[path.netns], path))
+    kept = [path for _, path in sorted(ranked, key=lambda one: one[0])[:most]]
+    return sorted(kept, key=lambda path: (path.netns, -path.weight))
+
+
+def _share_pct(part: int | None, whole: int | None) -> float:
+    return 100.0 * part / whole if part and whole else 0.0
+
+
+def advised(paths: Sequence[Path], *, seed: int = 1, tell: Callable[[str], object] | None = None) -> list[Advice]:
+    """The best algorithm for each path, by simulation. Raises EngineError."""
+    found = []
+    for path in paths:
+        if tell is not None:
+            tell(f"simulating {path.name}")
+        found.append(decided(path, *_requests(path, seed) if path.is_in_data_centre else _transfers(path, seed)))
+    return found
+
+
+def decided(path: Path, gain: Estimate, what: str) -> Advice:
+    """BBR where its gain is certain to be 5 % or more, else CUBIC."""
+    low = gain.low if gain.low is not None else gain.mean
+    return Advice(path, "bbr" if low >= 1 + MINIMAL_EFFECT else "cubic", gain, what)
+
+
+def _transfers(path: Path, seed: int) -> tuple[Estimate, str]:
+    """One transfer without end at a time, through a buffer of one BDP."""
+    seconds = min(max(100 * path.rtt_us / 1e6, 2.0), 20.0)
+    run = api.run(
+        duration=f"{seconds:.3f}s",
+        warmup=f"{seconds / 10:.3f}s",
+        repeat=SEEDS,
+        seed=seed,
+        samples=[],
+        path={
+            "rate": f"{min(max(path.rate_bits_per_sec, LEAST_RATE), MOST_RATE)}bit/s",
+            "rtt": f"{path.rtt_us}us",
+            "loss": f"{path.loss_pct:.4f}%",
+            "buffer": "1bdp",
+        },
+        flow=[{"algorithm": ["cubic", "bbr1"]}],
+    )
+    return _gain(run, "goodput_bits_per_sec"), "goodput"
+
+
+def _requests(path: Path, seed: int) -> tuple[Estimate, str]:
+    """Small requests to a server whose only processor is the limit."""
+    run = api.run(
+        duration="600ms",
+        warmup="200ms",
+        repeat=SEEDS,
+        seed=seed,
+        samples=[],
+        path={"rate": "10Gbit/s", "rtt": f"{path.rtt_us}us", "buffer": "1MiB", "loss": f"{path.loss_pct:.4f}%"},
+        sender={"costs": PROFILE, "pacing_timer": path.pacing_timer},
+        flow=[
+            {
+                "algorithm": ["cubic", "bbr1"],
+                "workload": "request-response",
+                "request": "44B",
+                "response": "5B",
+                "depth": 4,
+                "connections": 50,
+                "service_time": "1us",
+            }
+        ],
+    )
+    return _gain(run, "requests_per_sec"), "requests per second"
+
+
+def _gain(run: Run, column: str) -> Estimate:
+    """Of each repetition what the second cell has over the first."""
+    totals: dict[tuple[int, int], float] = {}
+    for row in run.flows.arrow().select(["cell", "rep", column]).to_pylist():
+        key = (row["cell"], row["rep"])
+        totals[key] = totals.get(key, 0.0) + (row[column] or 0.0)
+    found = stats.ratio([totals[1, rep] / max(totals[0, rep], 1.0) for cell, rep in totals if cell == 0])
+    if found is None:
+        # Nothing arrived under BBR either: no reason for it.
+        return Estimate(1.0, None, None, SEEDS)
+    return found
+
+
+@dataclass(frozen=True)
+class OfNamespace:
+    """What one network namespace should do: its default, and the paths that want the other algorithm."""
+
+    netns: str
+    default: Algorithm
+    others: Sequence[Advice]
+
+    def commands(self) -> list[str]:
+        """For a person, whose routes we do not know."""
+        prefix = f"ip netns exec {self.netns} " if self.netns else ""
+        name = {"cubic": "cubic", "bbr": "bbr"}[self.default]
+        lines = [f"{prefix}sysctl -w net.ipv4.tcp_congestion_control={name}"]
+        lines += sorted({f"{prefix}ip route change PREFIX … congctl {advice.algorithm}" for advice in self.others})
+        return lines
+
+
+def by_namespace(found: Sequence[Advice]) -> list[OfNamespace]:
+    """For each namespace the algorithm that most of its bytes want."""
+    spaces = []
+    for netns in dict.fromkeys(advice.path.netns for advice in found):
+        own = [advice for advice in found if advice.path.netns == netns]
+        weights: dict[Algorithm, float] = {"cubic": 0.0, "bbr": 0.0}
+        for advice in own:
+            weights[advice.algorithm] += advice.path.weight
+        default: Algorithm = "bbr" if weights["bbr"] > weights["cubic"] else "cubic"
+        spaces.append(OfNamespace(netns, default, [advice for advice in own if advice.algorithm != default]))
+    return spaces

@@ -1,0 +1,100 @@
+"""The kernel's version of the algorithm has a defect that later releases lack.
+
+What it sees: an algorithm in use on a kernel from before a known fix of it.
+Why it matters: the fix changed what the algorithm sends. Distributions take such fixes over at times, without another
+version: ask for the commit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tcpknee.doctor import facts
+from tcpknee.doctor.finding import Finding
+from tcpknee.doctor.snapshot import Snapshot
+
+from .rule import Rule
+
+
+@dataclass(frozen=True)
+class Defect:
+    algorithm: str
+    fixed: tuple[int, int]
+    told: str
+    commit: str
+    only_with_fq: bool = False
+    taken_over: tuple[tuple[int, int], ...] = ()
+    """Older long-term releases that have the fix since."""
+
+
+DEFECTS = (
+    Defect(
+        "cubic",
+        (4, 0),
+        "CUBIC grows its window by ACKs instead of by segments, so that GRO and offloads of the far end slow it down",
+        "e73ebb0881ea",
+    ),
+    Defect(
+        "bbr",
+        (4, 20),
+        "fq paces by rate instead of departure times, so that its wait is in the round-trip times that BBR goes by",
+        "ab408b6dc744",
+        only_with_fq=True,
+    ),
+    Defect(
+        "bbr",
+        (5, 1),
+        "BBR does not allow for ACKs that come in bunches, as behind Wi-Fi, and starves there",
+        "78dc70ebaa38",
+        taken_over=((4, 19),),
+    ),
+    Defect(
+        "cubic",
+        (5, 6),
+        "HyStart takes the gaps that pacing makes for a full path and leaves slow start early",
+        "ede656e84658",
+        only_with_fq=True,
+    ),
+)
+
+
+def _check(snapshot: Snapshot) -> list[Finding]:
+    version = facts.kernel(snapshot)
+    if version is None:
+        return []
+    used = {*facts.connections(snapshot), facts.default_algorithm(snapshot)}
+    has_fq = any(row["kind"] == "fq" for row in snapshot.rows("qdiscs"))
+    return [
+        RULE.found(
+            "advice",
+            defect.algorithm,
+            f"{defect.told}.",
+            {
+                "kernel": snapshot.host["kernel"],
+                "fixed_in": ".".join(map(str, defect.fixed)),
+                "commit": defect.commit,
+                "connections": facts.connections(snapshot).get(defect.algorithm, 0),
+            },
+            confirm=["uname -r"],
+            advice=f"Update to Linux {'.'.join(map(str, defect.fixed))} or later, or ask the distribution for "
+            f"{defect.commit}.",
+            gain="What the commit's message measured.",
+        )
+        for defect in DEFECTS
+        if defect.algorithm in used
+        and version < defect.fixed
+        and version not in defect.taken_over
+        and (has_fq or not defect.only_with_fq)
+    ]
+
+
+RULE = Rule(
+    name="algorithm-defect",
+    group="algorithm",
+    summary="this kernel's version of an algorithm in use has a known defect",
+    source="Linux e73ebb0881ea and after (4.0, CUBIC and stretch ACKs), ab408b6dc744 (4.20, BBR and departure times), "
+    "78dc70ebaa38 (5.1, BBR and aggregation), ede656e84658 (5.6, HyStart and pacing)",
+    manual=__doc__,
+    check=_check,
+    needs=("host", "sysctls"),
+)

@@ -1,0 +1,65 @@
+"""Arms of an experiment, from texts such as `bbr1=50%`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tcpknee.errors import UsageError
+
+ARMS_MAX = 8
+"""As many as `bpf/assign.h` has room for."""
+
+_FORM = 'ALGORITHM, ALGORITHM=SHARE or NAME:ALGORITHM=SHARE, such as "bbr1=50%" or "new:bbr3=10%"'
+_ROUNDING_PCT = 1e-6
+
+
+@dataclass(frozen=True)
+class Arm:
+    """What some of the connections get."""
+
+    name: str
+    """What the log calls it; the algorithm, unless said otherwise."""
+    algorithm: str
+    share_pct: float
+
+
+def parse(texts: Sequence[str]) -> tuple[Arm, ...]:
+    """The arms in their order; the first is the treated one of a ramp or a pair of links.
+
+    Arms without a share divide what the others leave. Raises UsageError.
+    """
+    given = [_parts(text) for text in texts]
+    if len(given) < 2 or len(given) > ARMS_MAX:
+        raise UsageError(f"ARMS: got {len(given)}; expected 2 to {ARMS_MAX} of them, each as {_FORM}.")
+    names = [name for name, _, _ in given]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(
+            f'ARMS: got "{twice}" twice; expected a name for each. Two arms of one algorithm are called by names: '
+            f"one:{twice}=50% other:{twice}=50%."
+        )
+    told = sum(share for _, _, share in given if share is not None)
+    open_ = sum(share is None for _, _, share in given)
+    if told > 100 + _ROUNDING_PCT or (not open_ and told < 100 - _ROUNDING_PCT):
+        raise UsageError(f"ARMS: got shares of {told:g}% together; expected 100%, or an arm without a share.")
+    if open_ and told > 100 - _ROUNDING_PCT:
+        raise UsageError("ARMS: got shares of 100% and an arm without one; expected something left for it.")
+    rest = (100 - told) / open_ if open_ else 0.0
+    return tuple(Arm(name, algorithm, rest if share is None else share) for name, algorithm, share in given)
+
+
+def percent(option: str, text: str) -> float:
+    """`50%` or `0.5%`. Raises UsageError."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)%", text.strip())
+    if not found or float(found[1]) > 100:
+        raise UsageError(f'{option}: got "{text}"; expected a share from 0% to 100%, such as "50%".')
+    return float(found[1])
+
+
+def _parts(text: str) -> tuple[str, str, float | None]:
+    found = re.fullmatch(r"(?:([A-Za-z0-9_.-]{1,32}):)?([a-z0-9_]{1,15})(?:=(.+))?", text)
+    if not found:
+        raise UsageError(f'ARMS: got "{text}"; expected {_FORM}.')
+    share = percent("ARMS", found[3]) if found[3] is not None else None
+    return found[1] or found[2], found[2], share

@@ -1,0 +1,199 @@
+"""Verdicts: per metric and cohort against the baseline, what the data shows, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tcpknee import human
+from tcpknee.fleet.statistics import (
+    Interval,
+    Tally,
+    adjust,
+    difference,
+    least_difference,
+    mean,
+    non_inferior,
+    quantile,
+    ratio,
+)
+
+from .metrics import QUANTILES, Metric
+
+ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One metric of a cohort against the baseline's.
+
+    `ratio` is NaN where the baseline's value is 0. `least` is the smallest difference that such data would have shown
+    four times of five, as a share of the baseline's value, or in the metric's unit where there is no ratio.
+    """
+
+    metric: Metric
+    cohort: str
+    baseline: str
+    adoption: float
+    value: Interval
+    base: Interval
+    difference: Interval
+    ratio: Interval
+    least: float
+    margin: float
+    no_worse: str
+    p_adjusted: float = math.nan
+
+    @property
+    def is_relative(self) -> bool:
+        """Is it told as a ratio?"""
+        return not math.isnan(self.ratio.low)
+
+    @property
+    def p_value(self) -> float:
+        """Uncorrected."""
+        found = (self.ratio if self.is_relative else self.difference).p_value
+        return math.nan if found is None else found
+
+    @property
+    def word(self) -> str:
+        """better, worse, higher, lower, no worse than 2 %, no difference shown, cannot be told."""
+        if math.isnan(self.p_value):
+            return "cannot be told"
+        if self.p_adjusted < ALPHA:
+            sign = 1 if self.value.value > self.base.value else -1
+            if not self.metric.better:
+                return "higher" if sign > 0 else "lower"
+            word = "better" if sign == self.metric.better else "worse"
+            return (
+                f"worse, by less than {_pct(self.margin)}" if (word, self.no_worse) == ("worse", "no worse") else word
+            )
+        return f"no worse than {_pct(self.margin)}" if self.no_worse == "no worse" else "no difference shown"
+
+    @property
+    def apart(self) -> str:
+        """The ratio, or the difference where there is none; `-`: neither is known."""
+        if not math.isnan(self.ratio.value):
+            return f"{interval_of('', self.ratio)} ×"
+        if not math.isnan(self.difference.value):
+            return f"{interval_of(self.metric.kind, self.difference)} more"
+        return "-"
+
+    @property
+    def told(self) -> str:
+        """The sentence."""
+        kind, name = self.metric.kind, f"{self.metric.label} ({self.metric.middle})"
+        text = f"{name}: {self.word}: {shown(kind, self.value.value)} against {shown(kind, self.base.value)}"
+        if self.is_relative:
+            text += f", {interval_of('', self.ratio)} times"
+        elif not math.isnan(self.difference.low):
+            text += f", {interval_of(kind, self.difference)} more"
+        else:
+            text += ", no interval"
+        if self.p_value < ALPHA <= self.p_adjusted:
+            text += f"; p {self.p_value:.2g} alone, {self.p_adjusted:.2g} among all metrics"
+        return f"{text}; {self.cohort} at {_adoption(self.adoption)} adoption"
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "metric": self.metric.name,
+            "statistic": self.metric.middle,
+            "cohort": self.cohort,
+            "baseline": self.baseline,
+            "adoption": self.adoption,
+            "verdict": self.word,
+            "told": self.told,
+            "value": interval_json(self.value),
+            "baseline_value": interval_json(self.base),
+            "difference": interval_json(self.difference),
+            "ratio": interval_json(self.ratio),
+            "p_value": number(self.p_value),
+            "p_adjusted": number(self.p_adjusted),
+            "least_detectable": number(self.least),
+            "non_inferiority": {"margin": self.margin, "verdict": self.no_worse},
+        }
+
+
+def judge(
+    metrics: Sequence[Metric],
+    tallies: Mapping[str, Mapping[str, Tally]],
+    adoption: Mapping[str, float],
+    *,
+    margin: float,
+    seed: int,
+) -> list[Verdict]:
+    """Verdicts of every cohort but the first, which is the baseline; corrected over all of them."""
+    baseline, *others = tallies
+    found = []
+    for cohort in others:
+        for metric in metrics:
+            a, b = tallies[cohort].get(metric.name), tallies[baseline].get(metric.name)
+            if a is not None and b is not None and a.rows and b.rows:
+                found.append(_verdict(metric, cohort, baseline, a, b, adoption[cohort], margin=margin, seed=seed))
+    corrected = adjust([verdict.p_value for verdict in found])
+    return [replace(verdict, p_adjusted=float(p)) for verdict, p in zip(found, corrected, strict=True)]
+
+
+def _verdict(
+    metric: Metric, cohort: str, baseline: str, a: Tally, b: Tally, adoption: float, *, margin: float, seed: int
+) -> Verdict:
+    apart, times = difference(a, b, metric.p, seed=seed), ratio(a, b, metric.p, seed=seed)
+    is_relative = not math.isnan(times.low)
+    least = least_difference(times) - 1 if is_relative else least_difference(apart)
+    passes = non_inferior(times, margin, metric.better) if metric.better and is_relative else "undecided"
+    value, base = middle(metric, a, seed=seed), middle(metric, b, seed=seed)
+    return Verdict(metric, cohort, baseline, adoption, value, base, apart, times, least, margin, passes)
+
+
+def middle(metric: Metric, cohort: Tally, *, seed: int) -> Interval:
+    """The statistic that a verdict is about."""
+    return mean(cohort, seed=seed) if metric.p is None else quantile(cohort, metric.p)
+
+
+def spread(cohort: Tally, *, seed: int) -> dict[str, Interval]:
+    """The quantiles of a cohort, and its mean."""
+    found = {name: quantile(cohort, p) for name, p in QUANTILES.items()}
+    return {"mean": mean(cohort, seed=seed), **found}
+
+
+def shown(kind: str, value: float) -> str:
+    """A value with its unit; `-` where there is none."""
+    if not math.isfinite(value):
+        return "-"
+    return human.quantity("" if kind == "packets" else kind, value)
+
+
+def interval_of(kind: str, found: Interval) -> str:
+    """`1.20 [1.10, 1.31]` or `1.20 [no interval]`, with the unit behind."""
+    is_known = not math.isnan(found.low)
+    ends = (found.value, found.low, found.high) if is_known else (found.value,)
+    divisor, unit = human.scale("" if kind == "packets" else kind, max(map(abs, ends)))
+    value, *known = (human.digits(end / divisor) for end in ends)
+    return f"{value} [{', '.join(known) or 'no interval'}] {unit}".rstrip()
+
+
+def _pct(share: float) -> str:
+    return f"{100 * share:g} %"
+
+
+def _adoption(share: float) -> str:
+    return f"{human.digits(100 * share, 2)} %"
+
+
+def number(value: float) -> float | None:
+    """null where there is none: JSON has no NaN."""
+    return value if math.isfinite(value) else None
+
+
+def interval_json(found: Interval) -> dict[str, Any]:
+    return {
+        "value": number(found.value),
+        "low": number(found.low),
+        "high": number(found.high),
+        "n": found.n,
+        "clusters": found.clusters,
+        "effective_clusters": number(found.effective),
+        "few_clusters": found.few,
+    }

@@ -1,0 +1,224 @@
+"""DATA to the table `connections`, through DuckDB on the Parquet files where they lie.
+
+Connections are made part by part, a part being a folder, so that memory holds one part's at most; of a large folder
+those with one remainder of their cookie at a time. What does not fit is spilled to a temporary folder.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcpknee.datasets import sql
+from tcpknee.errors import RunFolderError, UsageError
+from tcpknee.writing import cannot_write, replacing
+
+from . import condition, opening
+from .boots import Boot
+from .columns import COLUMNS
+from .folders import Folder, find
+from .lake import Lake, open_lake
+from .sizes import size_bytes
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+MEMORY = "5GiB"
+"""What DuckDB may take; the statistics come on top."""
+
+
+@dataclass
+class Fleet:
+    """Opened DATA: a database, and what it is made of."""
+
+    database: duckdb.DuckDBPyConnection
+    folders: list[Folder]
+    notes: list[str]
+    """What was left out or is doubtful, in words."""
+    is_partial: bool
+    """What is damaged is left out."""
+    boots: list[Boot] = field(default_factory=list)
+    """Of all folders, or of the lake."""
+    parts: list[Callable[[], Iterator[str]]] = field(default_factory=list)
+    """Queries for the connections of each part, one after the other."""
+    hours: list[Callable[[], str]] = field(default_factory=list)
+    """Queries for what hosts counted, hour by hour."""
+    is_assigned: bool = False
+    """DATA has an assignment log, which is the table `assignments` of the database."""
+
+    def gather(self, table: str, select: str = "*", where: str = "", *, besides: str = "") -> None:
+        """Makes a table of the database: `select` over the connections for which `where` and `besides` hold.
+
+        `where` may come from anybody, and is checked. Raises UsageError (`where`), RunFolderError (a damaged file).
+        """
+        conditions = [condition.checked(self.database, where)] if where else []
+        conditions += [besides] if besides else []
+        only = f" where {' and '.join(conditions)}" if conditions else ""
+        is_made = False
+        for part in self.parts:
+            with self.telling(where):
+                self._gather_part(part, table, select, only, is_made=is_made)
+            is_made = True
+
+    def _gather_part(
+        self, part: Callable[[], Iterator[str]], table: str, select: str, where: str, *, is_made: bool
+    ) -> None:
+        """One part, whole or not at all; without its damaged files, where that was asked for."""
+        import duckdb
+
+        self.database.begin()
+        try:
+            for query in part():
+                to = f"insert into {table}" if is_made else f"create table {table} as"
+                self.database.execute(f"{to} select {select} from ({query}) as connections{where}")
+                is_made = True
+            self.database.commit()
+        except duckdb.Error as error:
+            self.database.rollback()
+            why = sql.damage_told(error, [table for folder in self.folders for table in folder.read])
+            if not opening.again(self, why):
+                raise
+            self._gather_part(part, table, select, where, is_made=is_made)
+
+    def arrow(self, columns: Sequence[str] | None = None, where: str = "") -> pa.Table:
+        """Those columns of the connections that `where` holds for. Raises as `gather`."""
+        known = [column.name for column in COLUMNS]
+        unknown = [name for name in columns or () if name not in known]
+        if unknown:
+            raise UsageError(f'columns: got "{unknown[0]}"; expected some of {", ".join(known)}.')
+        self.gather("asked", ", ".join(columns or known), where)
+        found = self.database.sql("from asked").to_arrow_table()
+        self.database.execute("drop table asked")
+        return found
+
+    @contextmanager
+    def telling(self, where: str = "") -> Iterator[None]:
+        """DuckDB's errors become ours."""
+        import duckdb
+
+        try:
+            yield
+        except duckdb.Error as error:
+            if why := sql.damage_told(error, [table for folder in self.folders for table in folder.read]):
+                raise RunFolderError(f"{why} --partial leaves the file out, and says so.") from None
+            said = sql.first_said(error).rstrip(". ")
+            if isinstance(error, duckdb.OutOfMemoryException):
+                # What follows are settings of DuckDB's.
+                why = said.partition("Possible solutions")[0].rstrip()
+                raise RunFolderError(f"--memory: does not do for DATA: {why}. Give it more, or less DATA.") from None
+            if where:
+                raise condition.refused(where, said) from None
+            raise RunFolderError(f"{', '.join(str(folder.path) for folder in self.folders)}: {said}.") from None
+
+
+@contextmanager
+def opened(
+    data: Sequence[Path | str | Lake],
+    *,
+    tags: Sequence[str] = (),
+    partial: bool = False,
+    memory: str = MEMORY,
+    into: Path | None = None,
+) -> Iterator[Fleet]:
+    """DATA, ready to be gathered; nothing of it is changed. It is folders, or one lake. The database can read no other
+    file, and write none but below `into`.
+
+    `tags`: DIR:NAME=VALUE, words about a folder. `partial`: what is damaged, or there twice, is left out and noted.
+    Raises UsageError (`tags`, `memory`), RunFolderError (a folder without connections, a damaged file, a boot that two
+    folders have over the same time).
+    """
+    import duckdb
+
+    notes: list[str] = []
+    memory_bytes = size_bytes("memory", memory, example="4GiB", least=1)
+    lake, given = _lake(data)
+    folders = [] if lake else find(given, tags, partial=partial, notes=notes)
+    with tempfile.TemporaryDirectory(prefix="tcpknee-") as spill, duckdb.connect() as database:
+        database.execute(f"set temp_directory = {sql.literal(spill)}")
+        database.execute("set preserve_insertion_order = false")
+        # It would be drawn on stdout.
+        database.execute("set enable_progress_bar = false")
+        database.execute(f"set memory_limit = '{memory_bytes}B'")
+        sql.confine(database, (path for folder in folders for path in folder.files), into=into)
+        fleet = Fleet(database, folders, notes, partial)
+        with fleet.telling():
+            if lake:
+                open_lake(fleet, lake)
+            else:
+                opening.open_parts(fleet)
+        yield fleet
+
+
+def _lake(data: Sequence[Path | str | Lake]) -> tuple[Lake | None, list[Path | str]]:
+    """The lake of DATA, or its folders. Raises UsageError."""
+    lakes = [one for one in data if isinstance(one, Lake)]
+    folders = [one for one in data if not isinstance(one, Lake)]
+    if lakes and len(data) > 1:
+        raise UsageError("DATA: got a lake with something else; expected folders, or one lake.")
+    return (lakes[0] if lakes else None), folders
+
+
+def read(
+    data: Sequence[Path | str | Lake],
+    columns: Sequence[str] | None = None,
+    *,
+    where: str = "",
+    tags: Sequence[str] = (),
+    partial: bool = False,
+) -> pa.Table:
+    """The connections of DATA as a `pyarrow.Table`, or those `columns` of it, where `where` holds (SQL).
+
+    Raises as `opened` and `Fleet.gather`.
+    """
+    with opened(data, tags=tags, partial=partial) as fleet:
+        return fleet.arrow(columns, where)
+
+
+def write(
+    data: Sequence[Path | str | Lake],
+    out: Path | str,
+    *,
+    where: str = "",
+    tags: Sequence[str] = (),
+    partial: bool = False,
+    memory: str = MEMORY,
+) -> dict[str, Any]:
+    """Writes `connections.parquet` of DATA into the folder `out`, and `assignments.parquet` where DATA has a log.
+
+    The folder is DATA in turn. Returns counts and notes. Raises as `opened` and `Fleet.gather`; RunFolderError
+    (`out`)."""
+    with opened(data, tags=tags, partial=partial, memory=memory, into=Path(out)) as fleet:
+        fleet.gather("gathered", "*", where)
+        files = [_written(fleet, "gathered", Path(out) / "connections.parquet")]
+        if fleet.is_assigned:
+            files.append(_written(fleet, "assignments", Path(out) / "assignments.parquet"))
+        rows, hosts, prefixes = fleet.database.execute(
+            "select count(*), count(distinct host_id), count(distinct remote_prefix) from gathered"
+        ).fetchall()[0]
+        return {
+            "folders": [str(folder.path) for folder in fleet.folders],
+            "connections": rows,
+            "hosts": hosts,
+            "prefixes": prefixes,
+            "files": [str(file) for file in files],
+            "notes": fleet.notes,
+        }
+
+
+def _written(fleet: Fleet, table: str, path: Path) -> Path:
+    import duckdb
+
+    with replacing(path, make=True) as file:
+        try:
+            fleet.database.execute(
+                f"copy {table} to {sql.literal(f'/proc/self/fd/{file.fileno()}')} (format parquet, compression zstd, "
+                "use_tmp_file false)"
+            )
+        except duckdb.IOException as error:
+            raise cannot_write(path, OSError(5, sql.first_said(error))) from None
+    return path

@@ -1,0 +1,129 @@
+"""Samples in a lake, aggregated where they lie, through a connection of Ibis.
+
+    import ibis
+    from tcpknee import fleet
+    from tcpknee.fleet.connections import Lake
+    lake = Lake(ibis.pyspark.connect(session), sockets="edge.sockets", settings="edge.settings")
+    print(fleet.compare(lake, min_bytes="1MB"))
+
+The queries are those of folders: Ibis writes DuckDB's SQL in the dialect of its engine. One row per connection comes
+back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tcpknee.datasets.sql import literal
+from tcpknee.errors import MissingColumn, RunFolderError, TcpkneeError
+
+from . import boots, samples
+from .columns import ASSIGNMENTS
+from .hosts import hours_of_counters, hours_of_cpu
+from .matched import of_requests, usable
+from .opening import make_boots
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .gather import Fleet
+
+
+@dataclass
+class Lake:
+    """Tables behind a connection of Ibis, by their names there; their columns are those of folders."""
+
+    connection: Any
+    sockets: str = "sockets"
+    settings: str | None = None
+    assignments: str | None = None
+    requests: str | None = None
+    """Logs of nginx, as `knee import nginx` writes them."""
+    counters: str | None = None
+    cpu: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    doubts: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """What stands for the host where no table names it."""
+        return self.sockets
+
+    def arrow(self, query: str) -> pa.Table:
+        """What the engine answers to a query in DuckDB's SQL. Raises RunFolderError."""
+        try:
+            found: pa.Table = self.connection.sql(query, dialect="duckdb").to_pyarrow()
+        except TcpkneeError:
+            raise
+        # Each engine has errors of its own, which have nothing in common.
+        except Exception as error:
+            why = " ".join(str(error).split())[:300]
+            raise RunFolderError(f"{self.sockets}: the lake refused a query: {type(error).__name__}: {why}") from None
+        return found
+
+    def columns(self, table: str) -> list[str]:
+        """The columns of a table. Raises RunFolderError."""
+        return list(self.arrow(f"select * from {table} limit 0").column_names)
+
+    def ask(self, query: str) -> Sequence[Sequence[Any]]:
+        """The same as rows."""
+        return [tuple(row.values()) for row in self.arrow(query).to_pylist()]
+
+
+def open_lake(fleet: Fleet, lake: Lake) -> None:
+    """Makes a fleet of a lake. Raises RunFolderError, MissingColumn."""
+    held = lake.columns(lake.sockets)
+    missing = sorted({"t_unix_ns", "cookie", "bytes_acked"} - set(held))
+    if missing:
+        raise MissingColumn(f"{lake.sockets}: got no column {missing[0]}; expected those of `knee record`.")
+    found = boots.of_sockets(lake.ask, lake, lake.sockets, held, lake.settings)
+    if not all(boot.has_cookies for boot in found):
+        raise RunFolderError(f"{lake.sockets}: has rows without a cookie; expected the cookie of each socket.")
+    fleet.boots = found
+    make_boots(fleet.database, found)
+    fleet.notes += lake.doubts
+    if lake.assignments is not None:
+        columns = ", ".join(column.name for column in ASSIGNMENTS)
+        log = lake.arrow(f"select {columns} from {lake.assignments}")
+        casts = ", ".join(f"cast({column.name} as {column.type}) as {column.name}" for column in ASSIGNMENTS)
+        fleet.database.register("lake_assignments", log)
+        fleet.database.execute(f"create table assignments as select {casts} from lake_assignments")
+        fleet.is_assigned = True
+    has_clock = all(boot.has_clock for boot in found)
+    boot = boots.expression(lake, held)
+    rows = samples.of_sockets(lake.sockets, held, boot, has_cookies=True, has_clock=has_clock)
+
+    logs = usable({lake.requests: lake.columns(lake.requests)}, fleet.notes) if lake.requests is not None else []
+
+    def queries() -> Iterator[str]:
+        fleet.database.register("lake_seen", lake.arrow(samples.aggregated(rows)))
+        last_ns = max((boot.first_dump_ns for boot in found), default=-1)
+        fleet.database.register("lake_firsts", lake.arrow(samples.of_first_dumps(rows, last_ns, _listed(found))))
+        if logs:
+            fleet.database.register("requests", lake.arrow(of_requests(logs, f"({samples.aggregated(rows)})")))
+        yield samples.connections("from lake_seen", "from lake_firsts", requests=bool(logs), assigned=fleet.is_assigned)
+
+    fleet.parts = [queries]
+    if lake.counters is not None:
+        fleet.hours.append(lambda: _brought(fleet, "lake_counters", lake.arrow(hours_of_counters(str(lake.counters)))))
+    if lake.cpu is not None:
+        fleet.hours.append(lambda: _brought(fleet, "lake_cpu", lake.arrow(hours_of_cpu(str(lake.cpu)))))
+
+
+def _brought(fleet: Fleet, name: str, rows: pa.Table) -> str:
+    """The query for what the lake answered."""
+    fleet.database.register(name, rows)
+    return f"from {name}"
+
+
+def _listed(found: Sequence[boots.Boot]) -> str:
+    """Boots as a query, for an engine that does not have the table."""
+    each = (
+        f"select {literal(boot.boot)} as boot, "
+        f"cast({literal(boot.netns) if boot.netns is not None else 'null'} as varchar) as netns, "
+        f"cast({boot.first_dump_ns} as bigint) as first_dump_ns"
+        for boot in found
+    )
+    return f"({' union all '.join(each)})"

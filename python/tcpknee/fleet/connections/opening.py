@@ -1,0 +1,214 @@
+"""From folders to queries: views of their tables, the boots that they tell, and how their connections are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial as partial_of
+from typing import TYPE_CHECKING
+
+from tcpknee import _core
+from tcpknee.datasets import sql
+from tcpknee.errors import MissingColumn, RunFolderError
+
+from . import boots, samples
+from .boots import Boot
+from .columns import ASSIGNMENTS
+from .folders import Folder
+from .hosts import hours_of_counters, hours_of_cpu
+from .matched import of_requests, usable
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from tcpknee.datasets.partitions import Partitions
+
+    from .gather import Fleet
+
+ROWS_AT_ONCE = 30_000_000
+"""Samples that are aggregated at once: some 2 GiB."""
+
+_BESIDE = {
+    "sockets": ("settings", "requests", "assignments", "cpu", "counters"),
+    "samples": ("runs", "flows", "assignments"),
+    "connections": ("assignments", "requests", "cpu", "counters"),
+    "assignments": (),
+}
+"""Tables that are read beside the one that connections come from, where they are."""
+
+_TIMES = ("t_unix_ns", "t_mono_ns")
+_NUMBERS = {column["name"] for column in _core.record_tables()["sockets"] if column["type"] != "text"}
+
+
+def open_parts(fleet: Fleet) -> None:
+    """Finds what the folders of a fleet hold. Raises RunFolderError, and what DuckDB raises."""
+    database, partial = fleet.database, fleet.is_partial
+    for at, folder in enumerate(fleet.folders):
+        _make_views(database, folder, f"folder_{at}", partial=partial, notes=fleet.notes)
+    found = [(folder, _boots(database, folder)) for folder in fleet.folders]
+    left_out = boots.check_single(found, partial=partial, notes=fleet.notes)
+    kept = [pair for at, pair in enumerate(found) if at not in left_out]
+    fleet.folders = [folder for folder, _ in kept]
+    fleet.boots = [boot for _, listed in kept for boot in listed]
+    fleet.notes += [doubt for folder in fleet.folders for doubt in folder.doubts]
+    fleet.is_assigned = _make_assignments(database, fleet.folders)
+    make_boots(database, [boot for folder, listed in kept if folder.source != "connections" for boot in listed])
+    fleet.hours = [
+        partial_of(of, folder.views[name])
+        for folder in fleet.folders
+        for name, of in (("counters", hours_of_counters), ("cpu", hours_of_cpu))
+        if name in folder.views
+    ]
+    fleet.parts = [_part(fleet, group) for group in _together(kept) if group[0][0].source != "assignments"]
+
+
+def _make_views(
+    database: duckdb.DuckDBPyConnection, folder: Folder, prefix: str, *, partial: bool, notes: list[str]
+) -> None:
+    for name in (folder.source, *_BESIDE[folder.source]):
+        table = folder.table(name, partial=partial, notes=notes)
+        if table is None:
+            continue
+        folder.read.append(table)
+        folder.views[name] = f"{prefix}_{name}"
+        _make_view(database, folder, table, partial=partial, notes=notes)
+
+
+def _make_view(
+    database: duckdb.DuckDBPyConnection, folder: Folder, table: Partitions, *, partial: bool, notes: list[str]
+) -> None:
+    """`partial`: less the files without a footer."""
+    import duckdb
+
+    view = folder.views[table.name]
+    try:
+        database.execute(f"create or replace view {view} as {sql.reading(database, table, f'{view}/')}")
+    except duckdb.Error as error:
+        if not (partial and leave_out(folder, sql.damage_told(error, [table]), notes) and table.whole):
+            raise
+        _make_view(database, folder, table, partial=partial, notes=notes)
+    folder.columns[table.name] = [row[0] for row in database.execute(f"describe {view}").fetchall()]
+
+
+def leave_out(folder: Folder, why: str | None, notes: list[str]) -> bool:
+    """Takes the file that `why` is about from the folder's tables, and notes it; False where it is none of them."""
+    for table in folder.read:
+        for path in table.whole if why is not None else ():
+            if str(why).startswith(f"{path}: "):
+                table.whole.remove(path)
+                notes.append(f"left out: {why}")
+                return True
+    return False
+
+
+def again(fleet: Fleet, why: str | None) -> bool:
+    """Whether a part may be made once more without the file that `why` is about."""
+    for folder in fleet.folders:
+        if fleet.is_partial and leave_out(folder, why, fleet.notes):
+            for table in folder.read:
+                _make_view(fleet.database, folder, table, partial=True, notes=fleet.notes)
+            return True
+    return False
+
+
+def _boots(database: duckdb.DuckDBPyConnection, folder: Folder) -> list[Boot]:
+    view, held = folder.views[folder.source], folder.columns[folder.source]
+    if folder.source == "assignments":
+        return []
+    if folder.source == "connections":
+        return boots.of_connections(database, view, held)
+    if folder.source == "samples":
+        return boots.of_run(database, folder, folder.views.get("runs"), view)
+    missing = sorted({"t_unix_ns", "cookie", "bytes_acked"} - set(held))
+    if missing:
+        raise MissingColumn(f"{folder.path}: sockets: got no column {missing[0]}; expected those of `knee record`.")
+    for name, kind, *_ in database.execute(f"describe {view}").fetchall():
+        # A float of 64 bits is off by some hundred ns at the times of today.
+        if (name in _NUMBERS and kind == "VARCHAR") or (name in _TIMES and kind in ("FLOAT", "DOUBLE")):
+            raise RunFolderError(f"{folder.path}: sockets: got {name} as {kind}; expected whole numbers.")
+    return boots.of_sockets(
+        lambda query: database.execute(query).fetchall(), folder, view, held, folder.views.get("settings")
+    )
+
+
+def make_boots(database: duckdb.DuckDBPyConnection, found: Sequence[Boot]) -> None:
+    """The table `boots`; of a boot that several folders have, its first dump is that of the first."""
+    database.execute(f"create table boots ({boots.BOOTS})")
+    known: dict[tuple[str, str | None], Boot] = {}
+    for boot in found:
+        before = known.get((boot.boot, boot.netns), boot)
+        known[boot.boot, boot.netns] = min(before, boot, key=lambda one: one.first_dump_ns)
+    for boot in known.values():
+        row = (boot.boot, boot.netns, boot.boot_id, boot.host_id, boot.host, boot.kernel, boot.tags, boot.first_dump_ns)
+        database.execute("insert into boots values (?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+
+def _make_assignments(database: duckdb.DuckDBPyConnection, folders: Sequence[Folder]) -> bool:
+    """The table `assignments` of all logs; False where there is none."""
+    logs = []
+    for folder in folders:
+        if "assignments" in folder.views:
+            held = folder.columns["assignments"]
+            chosen = ", ".join(
+                f"cast({one.name if one.name in held else 'null'} as {one.type}) as {one.name}" for one in ASSIGNMENTS
+            )
+            logs.append(f"select {chosen} from {folder.views['assignments']}")
+    if logs:
+        # One host's log may be in several folders.
+        database.execute(f"create table assignments as {' union '.join(logs)}")
+    return bool(logs)
+
+
+def _together(found: Sequence[tuple[Folder, Sequence[Boot]]]) -> list[list[tuple[Folder, Sequence[Boot]]]]:
+    """Folders in groups: those that have a boot in common are one, as a connection may go on in the next."""
+    groups: list[tuple[set[str], list[tuple[Folder, Sequence[Boot]]]]] = []
+    for folder, listed in found:
+        own = {boot.boot for boot in listed if folder.source == "sockets"}
+        same = [group for group in groups if group[0] & own]
+        members = [member for group in same for member in group[1]]
+        groups = [group for group in groups if group not in same]
+        groups.append((own.union(*(group[0] for group in same)), [*members, (folder, listed)]))
+    return [members for _, members in groups]
+
+
+def _part(fleet: Fleet, group: Sequence[tuple[Folder, Sequence[Boot]]]) -> Callable[[], Iterator[str]]:
+    """The queries for the connections of folders that have boots in common."""
+    first = group[0][0]
+    if first.source == "connections":
+        ready = samples.ready(first.views["connections"], first.columns["connections"], assigned=fleet.is_assigned)
+        return lambda: iter([ready])
+    rows = " union all by name ".join(_rows(folder, listed) for folder, listed in group)
+    found = [boot for _, listed in group for boot in listed]
+    boots_found = {boot.boot for boot in found}
+    one_boot = boots_found.pop() if len(boots_found) == 1 else None
+    buckets = 1 + sum(boot.rows for boot in found) // ROWS_AT_ONCE
+    told = [folder for folder in fleet.folders if "requests" in folder.views]
+    logs = (
+        usable({folder.views["requests"]: folder.columns["requests"] for folder in told}, fleet.notes)
+        if first.source == "sockets"
+        else []
+    )
+    # A run is recorded from its beginning, and a recording may have no row yet.
+    last_ns = max((boot.first_dump_ns for boot in found), default=None) if first.source == "sockets" else None
+
+    def queries() -> Iterator[str]:
+        for bucket in range(buckets):
+            some = rows if buckets == 1 else f"select * from ({rows}) as rows where hash(cookie) % {buckets} = {bucket}"
+            seen = samples.aggregated(some, one_boot=one_boot)
+            firsts = samples.of_first_dumps(some, last_ns) if last_ns is not None else None
+            if logs:
+                fleet.database.execute(f"create or replace temp table seen as {seen}")
+                fleet.database.execute(f"create or replace temp table requests as {of_requests(logs, 'seen')}")
+                seen = "from seen"
+            yield samples.connections(seen, firsts, requests=bool(logs), assigned=fleet.is_assigned)
+
+    return queries
+
+
+def _rows(folder: Folder, listed: Sequence[Boot]) -> str:
+    view, held = folder.views[folder.source], folder.columns[folder.source]
+    if folder.source == "sockets":
+        has_cookies = all(boot.has_cookies for boot in listed)
+        boot = sql.literal(listed[0].boot) if len(listed) == 1 else boots.expression(folder, held)
+        has_clock = all(boot.has_clock for boot in listed)
+        return samples.of_sockets(view, held, boot, has_cookies=has_cookies, has_clock=has_clock)
+    return samples.of_run(view, folder.views["flows"], held, folder.columns["flows"], folder.name)

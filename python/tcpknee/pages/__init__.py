@@ -1,0 +1,51 @@
+"""Pages: the report of a run, of a recording, an import or a trace, each one HTML file that needs no network; figures
+as PNG or SVG.
+
+They read tables and what the folder says of itself, nothing else. Heavy libraries are imported when a page is made, not
+when this package is.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+__all__ = ["chart", "figure_names", "save", "write"]
+
+
+def write(run: Any, out_html: str | Path, *, against: Any = None) -> Path:
+    """Writes the report of `run` (a folder, a `tcpknee.Run` or a `tcpknee.Dataset`) as one HTML file that needs no
+    network. `against`: a run of the same scenario by the other engine; the figure of what the hosts spent shows both.
+
+    Returns its path. Raises RunFolderError when there is nothing to read or the file cannot be written, MissingTable
+    when a run lacks `flows`, UsageError when `against` is no such run.
+    """
+    from . import page
+
+    return page.write(run, Path(out_html), against)
+
+
+def save(run: Any, figure: str, path: str | Path, *, condition: int = 0, against: Any = None) -> Path:
+    """Writes one figure as PNG or SVG, by the ending of `path`.
+
+    `condition` picks the setting of the matrix that a figure over time shows; `against` as in `write`.
+    Raises UsageError for an unknown figure or ending, or when the figure does not apply: "timeseries" is drawn of
+    recordings, imports and traces too.
+    """
+    from . import export
+
+    return export.save(run, figure, Path(path), condition=condition, against=against)
+
+
+def chart(run: Any, figure: str, *, condition: int = 0) -> Any:
+    """A figure as an Altair chart with its data, for notebooks. Raises as `save`."""
+    from . import export
+
+    return export.chart(run, figure, condition=condition)
+
+
+def figure_names() -> list[tuple[str, str, str]]:
+    """(name, title, summary) of every figure, in the order of the page."""
+    from .figures import FIGURES
+
+    return [(figure.name, figure.title, figure.summary) for figure in FIGURES]

@@ -1,0 +1,67 @@
+"""The report of a recording, an import or a trace: where its rows come from, its tables, its connections over time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tcpknee import human
+from tcpknee.errors import RunFolderError
+
+from . import export, html, theme
+from .connections import HOW_TO_LOOK
+from .encode import packed
+from .figures import OVER_TIME
+from .observed import Observed
+
+
+def render(found: Observed) -> str:
+    """The page."""
+    dataset = found.dataset
+    shown = [figure for figure in OVER_TIME if figure.applies(found)]
+    return html.page(
+        "dataset.html.j2",
+        _payload(found, shown),
+        kind=dataset.kind,
+        title=dataset.path.resolve().name,
+        facts=dataset.provenance.facts(),
+        warnings=list(dataset.damaged.values()),
+        tables=[_table(found, name) for name in dataset.partitions],
+        figures=shown,
+        caption=_caption(found) if shown else "",
+    )
+
+
+def _payload(found: Observed, shown: list[Any]) -> dict[str, Any]:
+    """What `page.js` draws."""
+    specs = []
+    for figure in shown:
+        laid_out = {}
+        for layout in theme.LAYOUTS:
+            laid_out[layout.name] = export.spec(found, figure, data=False, layout=layout)
+            del laid_out[layout.name]["config"]
+        specs.append({"name": figure.name, "specs": laid_out, "timed": True})
+    sets = {name: blocks for figure in shown for name, blocks in figure.data(found, found.conditions[0]).items()}
+    return {
+        "specs": specs,
+        "shared": {},
+        "conditions": [{"label": "", "sets": packed(sets)}],
+        "bands": False,
+        "layouts": theme.layouts(),
+    }
+
+
+def _table(found: Observed, name: str) -> dict[str, Any]:
+    """A table in words."""
+    try:
+        return {"name": name, "rows": len(found.dataset.table(name)), "columns": found.dataset.schema(name)}
+    except RunFolderError as error:
+        return {"name": name, "rows": None, "columns": (), "why": str(error)}
+
+
+def _caption(found: Observed) -> str:
+    """How the figure is read, and what it leaves out."""
+    series = found.series
+    shown, total = len(series.shown), series.total
+    most = "those that sent most" if series.source.sent else "those with most rows"
+    which = f"{human.counted(shown, 'connection')} of {total:,}, {most}" if total > shown else "All"
+    return f"{which}, from the table {series.source.table}. {HOW_TO_LOOK}"

@@ -1,0 +1,266 @@
+"""A run as its figures see it: five tables and `run.json`, with labels.
+
+Words used throughout:
+- a *condition* is what cells share that differ only in their algorithms: the
+  path, the buffer, the workload. Figures compare within a condition.
+- an *entrant* is one `[[flow]]` table in one cell: what a condition compares.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcpknee.errors import MissingTable
+
+from . import palette
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tcpknee.runs.results import Run
+    from tcpknee.runs.summary import Group, Summary
+
+    from .series import Series
+
+TABLES = ("flows", "samples", "queue")
+
+
+@dataclass(frozen=True)
+class Cell:
+    index: int
+    axes: tuple[tuple[str, str], ...]
+    describe: tuple[tuple[str, str, str], ...]
+
+    @property
+    def condition_axes(self) -> tuple[tuple[str, str], ...]:
+        return tuple(axis for axis in self.axes if not is_algorithm_axis(axis[0]))
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """One `[[flow]]` table of one cell."""
+
+    cell: int
+    group: int
+    condition: int
+    algorithm: str
+    label: str
+    flows: tuple[int, ...]
+    workload: str
+
+
+@dataclass(frozen=True)
+class Condition:
+    index: int
+    axes: tuple[tuple[str, str], ...]
+    cells: tuple[int, ...]
+
+    @property
+    def label(self) -> str:
+        return ", ".join(f"{axis_name(key)} {value}" for key, value in self.axes) or "as described"
+
+
+def is_algorithm_axis(key: str) -> bool:
+    return key.startswith("flow") and key.endswith(".algorithm")
+
+
+def axis_name(key: str) -> str:
+    """`path.loss` reads "loss", `path.rtt` "RTT", `flow.0.count` "flow 0 count"."""
+    head, _, rest = key.partition(".")
+    words = rest if head == "path" and rest else key
+    return " ".join("RTT" if word == "rtt" else word for word in words.split(".")).replace("ack_loss", "ACK loss")
+
+
+class ReportRun:
+    """Lazily read tables of a run, and the labels that every figure uses."""
+
+    is_sparse = False
+    """Are its series so short that single rows count?"""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.meta = run.meta
+        self.beside: ReportRun | None = None
+        """The same scenario by the other engine, which some figures show beside this run."""
+
+    @classmethod
+    def open(cls, run: Any) -> ReportRun:
+        """From a run folder's path, or from a `tcpknee.Run` (also one without a folder).
+
+        Raises RunFolderError when there is no run there.
+        """
+        if isinstance(run, ReportRun):
+            return run
+        if isinstance(run, str | Path):
+            from tcpknee.runs import api
+
+            run = api.open(Path(run))
+        return cls(run)
+
+    def table(self, name: str, columns: Sequence[str] | None = None, **equals: int) -> pa.Table:
+        """A table, or those of its `columns` and rows where each column in `equals` has that value.
+
+        Of a folder only what is asked for is read. Raises MissingTable when the run has no such table.
+        """
+        return self.run.rows(name, columns, **equals)
+
+    # --- what run.json says -------------------------------------------------
+
+    @property
+    def title(self) -> str:
+        return str(self.meta.get("title") or self.meta.get("file") or "A run of tcpknee")
+
+    @property
+    def duration_ns(self) -> int:
+        return max((int(cell.get("duration_ns") or 0) for cell in self.meta.get("cells", ())), default=0)
+
+    @property
+    def warmup_ns(self) -> int:
+        """The longest warm-up of any cell: what lies before it is in no steady-state metric."""
+        return max((int(cell.get("warmup_ns") or 0) for cell in self.meta.get("cells", ())), default=0)
+
+    @cached_property
+    def cells(self) -> dict[int, Cell]:
+        cells = {}
+        for entry in self.meta.get("cells", ()):
+            cells[int(entry["index"])] = Cell(
+                int(entry["index"]),
+                tuple((str(key), str(value)) for key, value in entry["axes"]),
+                tuple((str(key), str(value), str(doc)) for key, value, doc in entry["describe"]),
+            )
+        return cells
+
+    # --- what the statistics say --------------------------------------------
+
+    @property
+    def stats(self) -> Summary:
+        return self.run.summary
+
+    @cached_property
+    def measured(self) -> list[tuple[Entrant, Group]]:
+        """Each entrant with its metrics over the repetitions."""
+        groups = {(group.cell, group.group): group for group in self.stats.groups}
+        return [(entrant, groups[entrant.cell, entrant.group]) for entrant in self.entrants]
+
+    @cached_property
+    def series(self) -> Series:
+        from .series import Series
+
+        return Series(self)
+
+    # --- rows and labels ----------------------------------------------------
+
+    @cached_property
+    def flows(self) -> list[dict[str, Any]]:
+        """Every row of `flows`."""
+        rows: list[dict[str, Any]] = self.table("flows").to_pylist()
+        return rows
+
+    @cached_property
+    def field_docs(self) -> dict[str, dict[str, dict[str, str]]]:
+        """table -> column -> {unit, doc, source}, from the columns' metadata."""
+        docs: dict[str, dict[str, dict[str, str]]] = {}
+        for name in TABLES:
+            with suppress(MissingTable):
+                docs[name] = self.run.table(name).describe()
+        return docs
+
+    def rows(self, name: str) -> int:
+        """How many rows a table has; 0 when there is no such table."""
+        try:
+            return len(self.run.table(name))
+        except MissingTable:
+            return 0
+
+    @cached_property
+    def conditions(self) -> list[Condition]:
+        grouped: dict[tuple[tuple[str, str], ...], list[int]] = defaultdict(list)
+        for cell in self.cells.values():
+            grouped[cell.condition_axes].append(cell.index)
+        return [Condition(k, axes, tuple(cells)) for k, (axes, cells) in enumerate(grouped.items())]
+
+    @cached_property
+    def condition_of(self) -> dict[int, Condition]:
+        return {cell: condition for condition in self.conditions for cell in condition.cells}
+
+    @cached_property
+    def varied(self) -> dict[str, list[str]]:
+        """Axes other than algorithms with more than one value, values in the order of the file."""
+        values: dict[str, dict[str, None]] = {}
+        for condition in self.conditions:
+            for key, value in condition.axes:
+                values.setdefault(key, {})[value] = None
+        return {key: list(found) for key, found in values.items() if len(found) > 1}
+
+    @cached_property
+    def entrants(self) -> list[Entrant]:
+        """In the order of the matrix; labels differ within a condition."""
+        members: dict[tuple[int, int], list[int]] = defaultdict(list)
+        facts: dict[tuple[int, int], tuple[str, str, str]] = {}
+        for row in self.flows:
+            key = (row["cell"], row["group"])
+            if row["flow"] not in members[key]:
+                members[key].append(row["flow"])
+            facts[key] = (row["algorithm"], row["name"] or row["algorithm"], row["workload"])
+        keys = sorted(key for key in members if key[0] in self.condition_of)
+        base = {}
+        for key in keys:
+            algorithm, name, _ = facts[key]
+            base[key] = algorithm if name == algorithm else f"{name} ({algorithm})"
+        clashes = Counter((self.condition_of[key[0]].index, base[key]) for key in keys)
+        entrants = []
+        for key in keys:
+            condition = self.condition_of[key[0]].index
+            label = base[key]
+            if clashes[condition, label] > 1:
+                beside = [facts[other][0] for other in keys if other[0] == key[0] and other != key]
+                label += f" beside {' + '.join(beside)}" if beside else f", cell {key[0]}"
+            entrants.append(
+                Entrant(key[0], key[1], condition, facts[key][0], label, tuple(sorted(members[key])), facts[key][2])
+            )
+        return _unique(entrants)
+
+    @cached_property
+    def slots(self) -> dict[str, int]:
+        return palette.slots(entrant.algorithm for entrant in self.entrants)
+
+    @cached_property
+    def repetitions(self) -> int:
+        return len({row["rep"] for row in self.flows})
+
+    @cached_property
+    def median_rep(self) -> dict[int, int]:
+        """Per cell, the repetition whose total goodput is the median (the lower of two)."""
+        totals: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        for row in self.flows:
+            totals[row["cell"]][row["rep"]] += row["goodput_bits_per_sec"] or 0.0
+        return {
+            cell: sorted(reps, key=lambda rep: (reps[rep], rep))[(len(reps) - 1) // 2] for cell, reps in totals.items()
+        }
+
+    def entrants_words(self, cell: int) -> str:
+        """Who runs in a cell: "cubic", "cubic + bbr1"."""
+        return " + ".join(entrant.label for entrant in self.entrants if entrant.cell == cell)
+
+    @cached_property
+    def end_ns(self) -> int:
+        """The end of the time axis."""
+        ends = [int(row["end_ns"] or row["start_ns"]) for row in self.flows]
+        return max([self.duration_ns, *ends, 1])
+
+
+def _unique(entrants: list[Entrant]) -> list[Entrant]:
+    """Two tables of one cell may still read alike (same algorithm, no names): number them."""
+    clashes = Counter((entrant.condition, entrant.label) for entrant in entrants)
+    return [
+        Entrant(e.cell, e.group, e.condition, e.algorithm, f"{e.label}, table {e.group}", e.flows, e.workload)
+        if clashes[e.condition, e.label] > 1
+        else e
+        for e in entrants
+    ]

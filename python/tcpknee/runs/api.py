@@ -1,0 +1,461 @@
+"""The Python front: `run`, `compare` and `open`.
+
+import tcpknee
+run = tcpknee.compare("cubic", "bbr1", rate="50Mbit/s", rtt="100ms", loss="1.5%")
+run.flows.to_pandas()
+for verdict in run.summary.verdicts:
+    print(verdict.text)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcpknee import _core, provenance
+from tcpknee.errors import MOST_LISTED, RunFolderError, ScenarioError, UsageError
+from tcpknee.human import suggest
+from tcpknee.say import printable
+
+from . import compose, engines, manifest, parquet, pool, tables
+from .folder import RunFolder
+from .pool import Key, Watcher
+from .results import Run
+
+if TYPE_CHECKING:
+    from .cluster import Cluster
+
+Setting = str | int | float | bool
+
+_TEXT_MAX_BYTES = 16 << 20
+"""Of a scenario. A device that somebody names for one has no end."""
+
+
+def run(
+    scenario: str | PathLike[str] | None = None,
+    *,
+    out: str | PathLike[str] | None = None,
+    resume: bool = False,
+    force: bool = False,
+    engine: str | None = None,
+    bpf: bool = False,
+    programs_as_root: bool = False,
+    allow_host_settings: bool = False,
+    measure: Sequence[str] = (),
+    workers: int | None = None,
+    cluster: str | None = None,
+    parts: str | None = None,
+    watcher: Watcher | None = None,
+    **settings: Any,
+) -> Run:
+    """Runs a scenario: a file's path, its text, or the same keys as keyword arguments.
+
+    `run(duration="10s", path={"rate": "50Mbit/s", "rtt": "40ms"}, flow=[{"algorithm": ["cubic", "bbr1"]}])`: tables are
+    dicts, `[[flow]]` is a list of them, a list where a value stands is an axis.
+
+    `out`: a folder to write; None keeps everything in memory. `resume`: go on with the run in `out`. `force`: replace
+    a run in `out`. `engine`: "sim" (the default) or "kernel", the host's own TCP stack, in real time; `bpf`: there, our
+    build of each algorithm also where the kernel has its own; `programs_as_root`: there, root's programs of the
+    scenario run as root, and not as the user who called sudo, or nobody; `allow_host_settings`: there, as root, what
+    the scenario asks for and the kernel has for the whole machine is set, and put back after the run; `measure`: there,
+    instruments for what a repetition costs the host (docs/profile.md). `workers`: repetitions at once, by default one
+    per processor, which changes no result of the simulator; one on the kernel. `cluster`: the address of a Dask
+    scheduler whose workers run it, or "local:4" for four processes here; `parts`: where these leave finished units, a
+    folder or a URL that fsspec knows, by default in `out` (docs/cluster.md).
+    Raises `ScenarioError`, `EngineError`, `RunFolderError`, `ClusterError`; Ctrl-C keeps finished repetitions in `out`
+    and goes on.
+    """
+    if scenario is not None and settings:
+        raise UsageError("run(): got a scenario and settings; expected one of them.")
+    folder = Path(out) if out is not None else None
+    if scenario is not None:
+        text, file = read_scenario(scenario)
+    elif settings:
+        text, file = compose.toml(settings), "<keyword arguments>"
+    elif resume and folder is not None:
+        meta = RunFolder.open(folder).read_json()
+        text, file = meta["scenario"], meta["file"]
+        engine, bpf = engine or meta["engine"], bpf or meta.get("bpf", False)
+        measure = measure or meta.get("measure", ())
+    else:
+        raise UsageError("run(): expected a scenario (a path or its text) or its keys as keyword arguments.")
+    try:
+        return run_text(
+            text,
+            file,
+            out=folder,
+            resume=resume,
+            force=force,
+            engine=engine or "sim",
+            bpf=bpf,
+            programs_as_root=programs_as_root,
+            allow_host_settings=allow_host_settings,
+            measure=measure,
+            workers=workers,
+            cluster=cluster,
+            parts=parts,
+            watcher=watcher,
+        )
+    except ScenarioError as error:
+        # Of keyword arguments nobody knows a line.
+        raise error.renamed("run()", str) if settings else error from None
+
+
+def compare(
+    *algorithms: str,
+    out: str | PathLike[str] | None = None,
+    engine: str = "sim",
+    bpf: bool = False,
+    workers: int | None = None,
+    watcher: Watcher | None = None,
+    rate: str | Sequence[str] = "50Mbit/s",
+    rtt: str | Sequence[str] = "40ms",
+    **settings: Any,
+) -> Run:
+    """Compares algorithms on one path: each in a cell of its own, or sharing one as in `compare("cubic:1,bbr1:2")`.
+
+    Settings: `loss buffer queue duration warmup repeat seed workload`, and others of a scenario by their dotted path in
+    `set={"sender.initcwnd": 20}`. A list is an axis. Raises as `run` does.
+    """
+    if unknown := next((name for name in settings if name not in compose.SETTINGS), None):
+        known = ["rate", "rtt", *compose.SETTINGS]
+        raise UsageError(f"compare(): got {unknown}=…; " + suggest(unknown, known, "expected the settings"))
+    folder = Path(out) if out is not None else None
+    try:
+        text = compose.comparison(algorithms, rate=rate, rtt=rtt, **settings)
+        return run_text(text, "<compare>", out=folder, engine=engine, bpf=bpf, workers=workers, watcher=watcher)
+    except ScenarioError as error:
+        raise error.renamed("compare()", lambda key: _argument(key, settings.get("set"))) from None
+
+
+def _argument(key: str, set_: Mapping[str, Any] | None) -> str:
+    """`rate`, or `set["sender.initcwnd"]`."""
+    argument, path = compose.argument(key, set_)
+    return f'set["{path}"]' if argument == "set" else argument
+
+
+def open(folder: str | PathLike[str]) -> Run:
+    """A run that was written to a folder. Raises `RunFolderError`."""
+    found = RunFolder.open(Path(folder))
+    return Run(found.read_json(), found.path)
+
+
+def read_scenario(scenario: str | PathLike[str]) -> tuple[str, str]:
+    """Text and name of a scenario given by path or by text (which has a line break or a `=`)."""
+    if isinstance(scenario, str) and ("\n" in scenario or "=" in scenario):
+        return scenario, "<text>"
+    # Errors have a line for each mistake: a name is not to make one of its own.
+    path, name = Path(scenario), printable(scenario)
+    try:
+        with path.open("rb") as file:
+            text = file.read(_TEXT_MAX_BYTES + 1)
+        if len(text) > _TEXT_MAX_BYTES:
+            raise ScenarioError(f"{name}: has more than {_TEXT_MAX_BYTES >> 20} MiB; expected a scenario file.")
+        return text.decode("utf-8"), name
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ScenarioError(
+            f"{name}:{line}: got the byte {error.object[error.start]:#04x}, which is not UTF-8; "
+            "expected a TOML file in UTF-8."
+        ) from None
+    except OSError as error:
+        if isinstance(error, FileNotFoundError):
+            said = f"there is no such file. {_nearby(path)}"
+        elif isinstance(error, IsADirectoryError):
+            said = f"is a folder; expected a scenario file.{_runs_again(path)}"
+        else:
+            said = f"cannot be read: {error.strerror}."
+        raise ScenarioError(f"{name}: {said}") from None
+
+
+def parse(text: str, file: str) -> _core.Scenario:
+    """The scenario, its expectations and published figures checked. Raises `ScenarioError` with all mistakes."""
+    try:
+        scenario = _core.parse(text, file, read_parquet=parquet.as_csv)
+    except ScenarioError as error:
+        from tcpknee.evidence import expect, published
+
+        entries = [published.Published(*entry) for entry in error.published]
+        unread = [*expect.unread(error.expects), *published.unread(entries)]
+        if unread and len(error.mistakes) < MOST_LISTED:
+            raise ScenarioError.of(file, [*error.mistakes, *unread]) from None
+        raise
+    if not scenario.expects and not scenario.published:
+        return scenario
+    from tcpknee.evidence import expect, published
+
+    from .terms import OfCells
+
+    entries = [published.Published(*entry) for entry in scenario.published]
+    # Each is resolved when it is asked for, and expressions ask for all of them again and again.
+    meanings = OfCells(list(scenario.cells))
+    if mistakes := [*expect.mistakes(scenario.expects, meanings), *published.mistakes(entries, meanings)]:
+        raise ScenarioError.of(file, mistakes)
+    return scenario
+
+
+def run_text(
+    text: str,
+    file: str,
+    *,
+    out: Path | None,
+    resume: bool = False,
+    force: bool = False,
+    engine: str = "sim",
+    bpf: bool = False,
+    programs_as_root: bool = False,
+    allow_host_settings: bool = False,
+    measure: Sequence[str] = (),
+    workers: int | None = None,
+    cluster: str | None = None,
+    parts: str | None = None,
+    watcher: Watcher | None = None,
+    command: str | None = None,
+    scenario: _core.Scenario | None = None,
+) -> Run:
+    """Parses and runs; nothing is written before the scenario has been found good. `scenario`: what `parse` made of the
+    text, where that is known."""
+    check_engine(engine, bpf, programs_as_root, allow_host_settings, measure, workers)
+    _check_cluster(cluster, parts, engine, workers, out)
+    count = workers if workers is not None else engines.default_workers(engine)
+    if count < 1:
+        raise UsageError(f"workers: got {count}; expected 1 or more.")
+    scenario = scenario or parse(text, file)
+    watcher = watcher or Watcher()
+    meta = manifest.describe(scenario, text, file, command or _command(file), engine, bpf, measure)
+    has_programs = engine == "kernel" and engines.runs_programs(scenario.cells)
+    user = None
+    if has_programs or programs_as_root:
+        from . import run_as
+
+        user = run_as.of_programs(programs_as_root)
+    job = engines.Job(
+        scenario,
+        text,
+        file,
+        bpf=bpf,
+        user=user if has_programs else None,
+        allow_host_settings=allow_host_settings,
+        measure=tuple(measure),
+    )
+    if out is None:
+        return _run_in_memory(job, meta, count, watcher)
+    if cluster is None:
+        return _run_in_folder(job, meta, out, resume=resume, force=force, workers=count, watcher=watcher)
+    from .cluster import connected
+
+    with connected(cluster, watcher) as on:
+        return _run_in_folder(
+            job, meta, out, resume=resume, force=force, workers=on.threads, watcher=watcher, on=on, parts=parts
+        )
+
+
+def check_engine(
+    engine: str,
+    bpf: bool,
+    programs_as_root: bool = False,
+    allow_host_settings: bool = False,
+    measure: Sequence[str] = (),
+    workers: int | None = None,
+) -> None:
+    """Refuses what no engine can be asked."""
+    if engine not in engines.NAMES:
+        raise UsageError(f'engine: got "{engine}"; expected one of {", ".join(engines.NAMES)}.')
+    if bpf and engine != "kernel":
+        raise UsageError(f"bpf: got it with the engine {engine}; expected the engine kernel, which loads our builds.")
+    if programs_as_root and engine != "kernel":
+        raise UsageError(
+            f"programs_as_root: got it with the engine {engine}; expected the engine kernel, which runs them."
+        )
+    if allow_host_settings and engine != "kernel":
+        raise UsageError(
+            f"allow_host_settings: got it with the engine {engine}; expected the engine kernel, which has a host."
+        )
+    if measure:
+        from . import measuring
+
+        measuring.check(measure, engine, workers)
+
+
+def _check_cluster(cluster: str | None, parts: str | None, engine: str, workers: int | None, out: Path | None) -> None:
+    """Refuses what no cluster can be asked."""
+    if cluster is None:
+        if parts is not None:
+            raise UsageError(
+                "parts: got it without cluster; expected both, or neither. It is where a cluster's workers write."
+            )
+        return
+    if engine != "sim":
+        raise UsageError(
+            f"cluster: got it with the engine {engine}; expected the engine sim. The engine {engine} measures this "
+            "host's own TCP stack in real time, which is not the same on other hosts."
+        )
+    if workers is not None:
+        raise UsageError("workers: got it with cluster; expected one of them. A cluster has workers of its own.")
+    if out is None:
+        raise UsageError("cluster: got it without out; expected a folder for the run.")
+    if parts is not None:
+        from . import store
+
+        store.check_url(parts)
+
+
+def _run_in_memory(job: engines.Job, meta: dict[str, Any], workers: int, watcher: Watcher) -> Run:
+    parts: dict[Key, dict[str, Any]] = {}
+    keys = pool.order(len(job.scenario.cells), job.scenario.repeat)
+    session, began = manifest.session(workers), time.monotonic()
+    _execute(job, meta["engine"], keys, 0, parts.__setitem__, workers, watcher)
+    session |= {"wall_sec": round(time.monotonic() - began, 3), "repetitions": len(parts)}
+    notes = {key: tables.take_note(parts[key]["flows"])[1] for key in sorted(parts)}
+    told = manifest.repetitions(meta["engine"], notes)
+    run = Run({"schema": 1, **meta, **told, "status": "complete", "sessions": [session]}, None, parts)
+    run.meta = {**run.meta, "cells": _cautioned(job, run, workers, watcher)}
+    return run
+
+
+def _cautioned(
+    job: engines.Job, run: Run, workers: int, watcher: Watcher, on: Cluster | None = None
+) -> list[dict[str, Any]]:
+    """The cells of `run.json`, those of the simulator with what depends on the phase of its flows."""
+    cells: list[dict[str, Any]] = run.meta["cells"]
+    if run.meta["engine"] != "sim":
+        return cells
+    from . import phase
+
+    run_late = on.run_late if on else phase.pooled(job.scenario, workers)
+    found = phase.cautions(run, run_late, watcher)
+    return [
+        {**cell, "cautions": [*cell["cautions"], found[cell["index"]]]} if cell["index"] in found else cell
+        for cell in cells
+    ]
+
+
+def _execute(
+    job: engines.Job,
+    name: str,
+    keys: Sequence[Key],
+    kept: int,
+    take: Callable[[Key, Any], None],
+    workers: int,
+    watcher: Watcher,
+    on: Cluster | None = None,
+) -> None:
+    """Runs the repetitions of `keys` beside `kept` that are there already; the tables of each go to `take`."""
+    with ExitStack() as stack:
+        with watcher.phase("Loading the algorithms into the kernel"):
+            chosen = stack.enter_context(engines.of(name, job))
+        expectation = on.words if on else engines.expectation(name, job.scenario.cells, keys, workers, job.user)
+        watcher.start(job.scenario.title, len(keys) + kept, kept, expectation)
+        try:
+            if on:
+                on.run(keys, take, watcher)
+            else:
+                pool.execute(chosen, keys, take, cancel=_core.Cancel(), workers=workers, watcher=watcher)
+        finally:
+            watcher.stop()
+
+
+def _run_in_folder(
+    job: engines.Job,
+    meta: dict[str, Any],
+    out: Path,
+    *,
+    resume: bool,
+    force: bool,
+    workers: int,
+    watcher: Watcher,
+    on: Cluster | None = None,
+    parts: str | None = None,
+) -> Run:
+    folder = _take_up(meta, out) if resume else RunFolder.create(out, force=force)
+    if resume:
+        begun = folder.read_json()
+        meta = {**meta, **{name: begun[name] for name in ("file", "command", "sessions")}}
+    try:
+        streams = folder if meta["engine"] == "sim" and on is None else None
+        job = replace(job, output=folder.output, parts=streams)
+        return _fill(job, meta, folder, workers, watcher, on, parts)
+    finally:
+        if not folder.parts() and not (out / "flows.parquet").exists():
+            folder.discard()
+        folder.unlock()
+
+
+def _take_up(meta: Mapping[str, Any], out: Path) -> RunFolder:
+    folder = RunFolder.open(out)
+    manifest.check_same(folder.read_json(), meta, out)
+    try:
+        folder.lock()
+    except OSError as error:
+        raise RunFolderError(f"{out}: cannot be written: {error.strerror}.") from None
+    folder.created = True  # by an earlier session of this very run
+    return folder
+
+
+def _fill(
+    job: engines.Job,
+    meta: dict[str, Any],
+    folder: RunFolder,
+    workers: int,
+    watcher: Watcher,
+    on: Cluster | None = None,
+    parts: str | None = None,
+) -> Run:
+    """Runs what is missing, then merges; an interruption merges what there is and keeps the parts. `on`: the cluster
+    that runs it, whose workers keep finished units in `parts`."""
+    cells, repeat, name = len(job.scenario.cells), job.scenario.repeat, meta["engine"]
+    if meta["sessions"] and folder.read_json()["status"] == "complete":
+        folder.remove_parts()
+        return Run(folder.read_json(), folder.path)
+    if meta["sessions"]:
+        from . import store
+
+        store.bring_home(folder, meta)
+    kept = folder.parts()
+    session, began = manifest.session(workers), time.monotonic()
+    if on:
+        with watcher.phase("Checking the workers"):
+            session |= on.open(job, meta, folder.path, parts)
+    sessions = [*meta["sessions"], session]
+    folder.write_json({**meta, "sessions": sessions})
+    missing = pool.order(cells, repeat, kept)
+    try:
+        take = folder.keep_part if job.parts else folder.write_part
+        _execute(job, name, missing, len(kept), take, workers, watcher, on)
+    finally:
+        done = folder.parts()
+        session |= {"wall_sec": round(time.monotonic() - began, 3), "repetitions": len(done) - len(kept)}
+        if done:
+            with watcher.phase("Merging the tables"):
+                told = manifest.repetitions(name, folder.merge(meta, done))
+            folder.write_json({**meta, **told, "sessions": sessions})
+    cautioned = _cautioned(job, Run(folder.read_json(), folder.path), workers, watcher, on)
+    folder.write_json({**folder.read_json(), "cells": cautioned, "status": "complete"})
+    if any("parts" in session for session in sessions):
+        from . import store
+
+        store.remove(sessions)
+    folder.remove_parts()
+    return Run(folder.read_json(), folder.path)
+
+
+def _command(file: str) -> str:
+    """What runs it again; a scenario that never was a file stands in `run.json` as text."""
+    return "tcpknee.run(scenario)" if file.startswith("<") else provenance.command_line("knee", "run", file)
+
+
+def _nearby(path: Path) -> str:
+    from . import scenarios
+
+    name = path.name.removesuffix(".toml")
+    return f"Did you mean `knee gallery {name}`?" if name in scenarios.names() else "Give the path of a scenario file."
+
+
+def _runs_again(path: Path) -> str:
+    """What to do with a folder that holds a run."""
+    return f" `knee run --resume --out {path}` goes on with the run in it." if (path / "run.json").is_file() else ""

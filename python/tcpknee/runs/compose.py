@@ -1,0 +1,215 @@
+"""Scenario text from keyword arguments and command-line options; the parser reads it as it reads any file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tcpknee.errors import ScenarioError, UsageError
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_ENTRANT = re.compile(r"([A-Za-z0-9_-]+)(?::(\d+))?")
+
+
+def toml(settings: Mapping[str, Any]) -> str:
+    """TOML of nested dicts: scalars, lists, tables, and lists of dicts as `[[tables]]`. Raises `UsageError`."""
+    lines = [f"{_key(key)} = {_value(value, key)}" for key, value in settings.items() if not _is_table(value)]
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            lines += ["", f"[{_key(key)}]", *_pairs(value, key)]
+        elif _is_table(value):
+            for entry in value:
+                lines += ["", f"[[{_key(key)}]]", *_pairs(entry, key)]
+    return "\n".join(lines) + "\n"
+
+
+SETTINGS = ("loss", "buffer", "queue", "duration", "warmup", "repeat", "seed", "workload", "set")
+"""Arguments of `comparison` besides `rate` and `rtt`."""
+
+
+def comparison(
+    algorithms: Sequence[str],
+    *,
+    rate: str | Sequence[str],
+    rtt: str | Sequence[str],
+    loss: str | Sequence[str] | None = None,
+    buffer: str | Sequence[str] | None = None,
+    queue: str | Sequence[str] | None = None,
+    duration: str = "30s",
+    warmup: str | None = None,
+    repeat: int = 5,
+    seed: int = 1,
+    workload: str | None = None,
+    set: Mapping[str, Any] | None = None,
+) -> str:
+    """The scenario of `knee compare`. Raises `UsageError` and `ScenarioError`.
+
+    `("cubic", "bbr1")`: each algorithm in cells of its own. `("cubic:1,bbr1:2",)`: one cell whose flows share the path.
+    `set` has further keys by their dotted path; `flow.` reaches every flow. Without `warmup` a sixth of the duration is
+    left out of steady-state metrics, at most 5 s.
+    """
+    flows = _flows(algorithms)
+    scenario: dict[str, Any] = {
+        "title": " against ".join(algorithms),
+        "duration": duration,
+        "warmup": _warmup(duration) if warmup is None else warmup,
+        "repeat": repeat,
+        "seed": seed,
+        "path": {"rate": rate, "rtt": rtt, "loss": loss, "buffer": buffer, "queue": queue},
+        "flow": [{**flow, "workload": workload} for flow in flows],
+    }
+    for path, value in (set or {}).items():
+        _put(scenario, path, value)
+    scenario["path"] = {key: value for key, value in scenario["path"].items() if value is not None}
+    scenario["flow"] = [{key: value for key, value in flow.items() if value is not None} for flow in scenario["flow"]]
+    return toml(scenario)
+
+
+_ARGUMENTS = {
+    **{f"path.{name}": name for name in ("rate", "rtt", "loss", "buffer", "queue")},
+    **{name: name for name in ("duration", "warmup", "repeat", "seed")},
+    "flow.workload": "workload",
+    "flow.algorithm": "algorithms",
+    "flow.count": "algorithms",
+}
+"""What of a comparison sets which key."""
+
+
+def argument(key: str, set_: Mapping[str, Any] | None) -> tuple[str, str]:
+    """The argument of `comparison` that set a key of the scenario, and the key as `set` names it."""
+    key = re.sub(r"^flow\.\d+\.", "flow.", key)
+    return ("set" if key in (set_ or {}) else _ARGUMENTS.get(key, "set")), key
+
+
+def axis(text: str | None) -> str | list[str] | None:
+    """`10ms,100ms` as a list; a single value as it is."""
+    parts = [part.strip() for part in text.split(",")] if text is not None else []
+    return parts if len(parts) > 1 else text
+
+
+def assignments(texts: Sequence[str]) -> dict[str, Any]:
+    """`KEY=VALUE` of --set: numbers, true and false as such, lists at commas, the rest as text."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        key, sign, value = text.partition("=")
+        if not sign or not key.strip() or any(not part for part in key.split(".")):
+            raise UsageError(
+                f'--set: got "{text}"; expected KEY=VALUE, as in sender.initcwnd=20. `knee list keys` prints the keys.'
+            )
+        values = [_scalar(part.strip()) for part in value.split(",")]
+        found[key.strip()] = values if len(values) > 1 else values[0]
+    return found
+
+
+def _scalar(text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def _warmup(duration: str) -> str:
+    """A sixth of the duration, at most 5 s. What is no time is left to the parser, which refuses it where it stands."""
+    from tcpknee.evidence import expressions
+
+    try:
+        length = expressions.parse_figure(duration).quantity
+    except expressions.Problem:
+        return "0s"
+    seconds = float(length.values[0])
+    return "5s" if seconds >= 30 else f"{seconds * 1000 / 6:.0f}ms"
+
+
+def _flows(algorithms: Sequence[str]) -> list[dict[str, Any]]:
+    if not algorithms:
+        raise UsageError("compare: got no algorithm; expected one or more, as in `knee compare cubic bbr1`.")
+    entrants = [[_entrant(part) for part in text.split(",")] for text in algorithms]
+    if len(entrants) == 1 and len(entrants[0]) > 1:
+        return [{"algorithm": name, "count": count} for name, count in entrants[0]]
+    mixed = next((text for text, parts in zip(algorithms, entrants, strict=True) if len(parts) > 1), None)
+    if mixed is not None:
+        raise UsageError(
+            f'compare: got the mix "{mixed}" beside other algorithms; expected one mix alone, or plain algorithms, '
+            "each of which runs by itself. Compare the mixes one after the other."
+        )
+    counts = {count for [(_, count)] in entrants}
+    if len(counts) > 1:
+        raise UsageError(
+            f"compare: got different counts ({', '.join(algorithms)}); expected the same count for each algorithm, or "
+            f"a mix that shares the path: {','.join(algorithms)}."
+        )
+    names = [name for [(name, _)] in entrants]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(
+            f'compare: got "{twice}" twice; expected each algorithm once, or a mix that shares the path: '
+            f"{','.join(names)}."
+        )
+    return [{"algorithm": names if len(names) > 1 else names[0], "count": counts.pop()}]
+
+
+def _entrant(text: str) -> tuple[str, int]:
+    """`bbr1:2` as (bbr1, 2)."""
+    match = _ENTRANT.fullmatch(text)
+    if match is None or match[2] == "0":
+        raise UsageError(f'compare: got "{text}"; expected ALGORITHM or ALGORITHM:COUNT, as in cubic:1,bbr1:2.')
+    return match[1], int(match[2] or 1)
+
+
+def _put(scenario: dict[str, Any], path: str, value: Any) -> None:
+    head, _, rest = path.partition(".")
+    if not rest:
+        scenario[head] = value
+    elif head == "flow":
+        for flow in scenario["flow"]:
+            flow[rest] = value
+    else:
+        table = scenario.setdefault(head, {})
+        if not isinstance(table, dict):
+            said = f"got a key of {head}, which is a value and no table. `knee list keys` prints the keys."
+            raise ScenarioError.of("<command line>", [(1, path, said)])
+        table[rest] = value
+
+
+def _pairs(table: Mapping[str, Any], where: str, prefix: str = "") -> list[str]:
+    lines = []
+    for key, value in table.items():
+        name = f"{prefix}{'.'.join(_key(part) for part in str(key).split('.'))}"
+        if isinstance(value, Mapping):
+            lines += _pairs(value, f"{where}.{key}", f"{name}.")
+        else:
+            lines.append(f"{name} = {_value(value, f'{where}.{key}')}")
+    return lines
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Mapping) or (
+        isinstance(value, list | tuple) and bool(value) and all(isinstance(entry, Mapping) for entry in value)
+    )
+
+
+def _key(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else _text(key)
+
+
+def _value(value: Any, where: str) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_value(entry, where) for entry in value) + "]"
+    raise UsageError(
+        f"{where}: got {value!r}; expected a text with its unit, a number, true or false, or a list of them."
+    )
+
+
+def _text(text: str) -> str:
+    """A basic string of TOML, which escapes as JSON does, and DEL besides."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

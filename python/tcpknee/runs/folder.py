@@ -1,0 +1,260 @@
+"""The run folder: `run.json`, Parquet tables and, while a run is under way or was interrupted, its parts.
+
+    RUN/run.json                     what was asked, by whom it was run, how it ended
+    RUN/{runs,flows,samples,queue,events}.parquet, from the kernel also
+        {cpu,links,programs,host_costs,stacks}.parquet
+    RUN/output/                      what programs of the scenario printed
+    RUN/parts/c000012-r0003.flows.parquet, c000012-r0003.samples.parquet, …
+                                     one finished repetition of one cell, a file for each table; `flows` comes last
+
+Every file is written beside its name and renamed into place (`writing.py`), so a reader never sees half of one. A
+repetition's rows go into its part while it runs, and the tables are copied together from the parts
+(`crates/observe/src/parts`), so that memory holds a few rows of a run, however long it is. A simulated run's tables
+hold nothing that differs between two runs of the same scenario; wall times, workers and the host stand in `run.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tcpknee import _core
+from tcpknee.datasets import manifest
+from tcpknee.errors import RunFolderError
+from tcpknee.writing import cannot_write, new_file
+
+from . import tables
+
+_LAST = "flows"
+"""The table whose file makes a part complete."""
+
+_PART = re.compile(rf"c(\d{{6,}})-r(\d{{4,}})\.{_LAST}\.parquet")
+
+# Streams are read once and thrown away: lz4 on the calling thread costs next to nothing.
+_WRITE_STREAM = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+_READ_STREAM = pa.ipc.IpcReadOptions(use_threads=False)
+
+_JSON = json.JSONEncoder(ensure_ascii=False).encode
+
+_NAME = b"table"
+"""Key of a schema that holds the table's name, as the engines write it."""
+
+Key = tuple[int, int]
+"""(cell, repetition)."""
+
+
+class Written(NamedTuple):
+    """A repetition whose rows are in its part, which has still to be kept, and its note."""
+
+    part: _core.Part
+    note: Mapping[str, Any]
+
+
+class RunFolder:
+    """A folder that a run writes or wrote."""
+
+    def __init__(self, path: Path, created: bool = False) -> None:
+        self.path = path
+        self.created = created
+        self._held: _core.Folder | None = None
+        self._lock: _core.Lock | None = None
+
+    @staticmethod
+    def create(path: Path, *, force: bool = False) -> RunFolder:
+        """A fresh folder; an earlier run in it goes only with `force`, and anything else in it is never touched."""
+        present = path.exists()
+        if present and not path.is_dir():
+            raise RunFolderError(f"{path}: is a file; expected a folder, or a name that is free. Choose another --out.")
+        if present and any(path.iterdir()):
+            if not (path / "run.json").is_file():
+                raise RunFolderError(
+                    f"{path}: is not empty and holds no run.json, so it is not a run folder. Choose another --out."
+                )
+            if not force:
+                raise RunFolderError(
+                    f"{path}: already holds a run. Choose another --out, finish it with --resume, or replace it with "
+                    "--force."
+                )
+        try:
+            folder = RunFolder(path)
+            folder._held = _core.Folder(path)
+            folder.created = folder._held.made
+            folder.lock()
+            if present:
+                folder._clear()
+        except OSError as error:
+            raise cannot_write(path, error) from None
+        return folder
+
+    @staticmethod
+    def open(path: Path) -> RunFolder:
+        """A folder that holds a run."""
+        if not (path / "run.json").is_file():
+            got = "a folder without run.json" if path.is_dir() else "a file" if path.exists() else "no such folder"
+            raise RunFolderError(f"{path}: got {got}; expected a run folder, as `knee run` writes one.")
+        return RunFolder(path)
+
+    def lock(self) -> None:
+        """Keeps other processes from writing here until this one ends, however it ends."""
+        self._lock = self._writing.lock(".lock")
+        if self._lock is None:
+            raise RunFolderError(
+                f"{self.path}: another process is writing to it. Wait for it, or choose another --out."
+            ) from None
+        self._writing.sweep()
+
+    def unlock(self) -> None:
+        if self._lock is not None:
+            self._writing.remove(".lock")
+            self._lock.release()
+            self._lock = None
+
+    @property
+    def _writing(self) -> _core.Folder:
+        """The folder as it is held to write into. Raises OSError, RunFolderError."""
+        if self._held is None:
+            self._held = _core.Folder(self.path, make=False)
+        return self._held
+
+    def read_json(self) -> dict[str, Any]:
+        """`run.json`."""
+        return manifest.read(self.path / manifest.RUN)
+
+    def write_json(self, content: Mapping[str, Any]) -> None:
+        fields = {"schema": manifest.SCHEMA, **manifest.with_facts_once(content)}
+        text = ",\n".join(f"{json.dumps(name)}: {_lines(value)}" for name, value in fields.items())
+        try:
+            with new_file(self._writing, "run.json") as file:
+                file.write(f"{{\n{text}\n}}\n".encode())
+        except OSError as error:
+            raise cannot_write(self.path / "run.json", error, resumable=True) from None
+
+    @contextmanager
+    def writing_part(self, key: Key) -> Iterator[_core.Part]:
+        """What the rows of a repetition are written to, before `keep_part`. Raises RunFolderError."""
+        try:
+            yield _core.Part(self._writing.folder("parts"), _part_name(key), _LAST)
+        except OSError as error:
+            raise cannot_write(self._part_file(key, _LAST), error, resumable=True) from None
+
+    def keep_part(self, key: Key, written: Written) -> None:
+        """Keeps a finished repetition whose rows were written while it ran."""
+        try:
+            written.part.keep(_JSON(written.note))
+        except OSError as error:
+            raise cannot_write(self._part_file(key, _LAST), error, resumable=True) from None
+
+    def write_part(self, key: Key, found: Mapping[str, pa.Table]) -> None:
+        """Keeps a finished repetition whose tables are in memory."""
+        flows, note = tables.take_note(found[_LAST])
+        with self.writing_part(key) as part:
+            for name, table in found.items():
+                part.write(name, flows if name == _LAST else table)
+        self.keep_part(key, Written(part, note))
+
+    @property
+    def output(self) -> Path:
+        """Where programs of the scenario leave what they print."""
+        return self.path / "output"
+
+    def parts(self) -> list[Key]:
+        """Repetitions kept, in the order of the matrix."""
+        with suppress(FileNotFoundError):
+            found = [_PART.fullmatch(file.name) for file in (self.path / "parts").iterdir()]
+            return sorted((int(match[1]), int(match[2])) for match in found if match)
+        return []
+
+    def merge(self, run: Mapping[str, Any], keys: Sequence[Key]) -> dict[Key, dict[str, Any]]:
+        """Writes the tables from the parts, in the order of the matrix.
+
+        `run` is the content of `run.json`. Returns the note of each repetition.
+        """
+        names = tables.of_engine(run["engine"])
+        try:
+            with ExitStack() as stack:
+                files = {name: stack.enter_context(new_file(self._writing, f"{name}.parquet")) for name in names}
+                for name in names[1:]:
+                    order = "flow" if name == _LAST else None
+                    parts = [self._part_file(key, name) for key in keys]
+                    notes = _core.compose(parts, order, files[name].fileno(), self.path / f"{name}.parquet")
+                    if name == _LAST:
+                        done = {key: json.loads(note or "{}") for key, note in zip(keys, notes, strict=True)}
+                pq.write_table(tables.runs_table(run, done), files["runs"], compression="zstd")
+            return done
+        except OSError as error:
+            raise cannot_write(self.path, error, resumable=True) from None
+
+    def _part_file(self, key: Key, table: str) -> Path:
+        return self.path / "parts" / f"{_part_name(key)}.{table}.parquet"
+
+    def remove_parts(self) -> None:
+        with suppress(OSError):
+            self._writing.remove_folder("parts")
+
+    def discard(self) -> None:
+        """Takes back a folder in which nothing was finished."""
+        self.unlock()
+        if self.created:
+            with suppress(OSError):
+                self._writing.clear()
+                self.path.rmdir()
+
+    def _clear(self) -> None:
+        """Removes what a run wrote here, and nothing else."""
+        for name in ("parts", self.output.name):
+            self._writing.remove_folder(name)
+        for name in ("run.json", *(f"{name}.parquet" for name in tables.NAMES)):
+            self._writing.remove(name)
+
+
+def write_streams(sink: pa.NativeFile, found: Mapping[str, pa.Table]) -> None:
+    """Writes tables as Arrow streams, one after the other, each with its name in the schema."""
+    for name, table in found.items():
+        whole = table.replace_schema_metadata({**(table.schema.metadata or {}), _NAME: name}).combine_chunks()
+        with pa.ipc.new_stream(sink, whole.schema, options=_WRITE_STREAM) as writer:
+            writer.write_table(whole)
+
+
+def read_streams(source: pa.NativeFile) -> dict[str, pa.Table]:
+    """The tables that `write_streams` wrote."""
+    found = {}
+    while source.tell() < source.size():
+        table = pa.ipc.open_stream(source, options=_READ_STREAM).read_all()
+        found[table.schema.metadata[_NAME].decode()] = table
+    return found
+
+
+def next_free(parent: Path, stem: str) -> Path:
+    """`parent/stem-1`, or the first number after all that exist."""
+    return parent / f"{stem}-{max(_numbers(parent, stem), default=0) + 1}"
+
+
+def newest(parent: Path, stem: str) -> Path | None:
+    """The `parent/stem-N` of the greatest number."""
+    taken = _numbers(parent, stem)
+    return parent / f"{stem}-{max(taken)}" if taken else None
+
+
+def _numbers(parent: Path, stem: str) -> list[int]:
+    pattern = re.compile(re.escape(stem) + r"-(\d+)")
+    with suppress(OSError):
+        return [int(match[1]) for file in parent.iterdir() if (match := pattern.fullmatch(file.name))]
+    return []
+
+
+def _lines(value: Any) -> str:
+    """JSON with a line per entry of a list, so that a matrix of thousands of cells stays readable and small."""
+    if not isinstance(value, list) or not value:
+        return _JSON(value)
+    return "[\n  " + ",\n  ".join(map(_JSON, value)) + "\n]"
+
+
+def _part_name(key: Key) -> str:
+    return f"c{key[0]:06d}-r{key[1]:04d}"

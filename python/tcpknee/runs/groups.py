@@ -1,0 +1,303 @@
+"""From rows of flows to one value per group and repetition, column-wise: a row costs no Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tcpknee import workloads
+from tcpknee.datasets.table import Table
+from tcpknee.evidence.metrics import LIMITS, MEASURED, METRICS, Metric, Sizes
+from tcpknee.workloads import Workload
+
+from .arrays import numbers
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One group of one cell (or, with group -1, the whole cell), its values by repetition."""
+
+    cell: int
+    group: int
+    name: str
+    algorithm: str
+    workload: str
+    reps: Indices
+    values: Mapping[str, Floats]
+
+
+OF_QUEUE = ("cell", "rep", "hop", "t_ns", "sent_bytes")
+"""Columns of `queue` that the use of a link is reckoned of."""
+
+
+def of_flows(flows: Table, cells: Mapping[int, Mapping[str, Any]], programs: pa.Table | None = None) -> list[Part]:
+    """Every (cell, group) of `flows`, in order; external programs of `programs` add what they measured.
+
+    Besides the metrics of `metrics.METRICS`, `values` has the shares `limited_by.*` of the flows' steady parts, the
+    number of `members` and of `unfinished` transfers.
+    """
+    rows = _Rows(flows, ("cell", "group", "rep"))
+    if not rows.starts.size:
+        return []
+    rates = _rates(rows, cells)
+    columns = {metric.name: rows.combine(metric, rates.get(metric.column)) for metric in METRICS}
+    if programs is not None:
+        columns |= _told_by_programs(rows, programs, columns)
+    columns |= _limits(rows, cells)
+    columns["members"] = rows.sizes.astype(np.float64)
+    transfers = _which(rows, lambda workload: workload["counts"] == "completion")
+    columns["unfinished"] = rows.sum(transfers * np.isnan(rows.column("completion_us")))
+    names, algorithms, loads = (rows.first_texts(name) for name in ("name", "algorithm", "workload"))
+    return [
+        Part(
+            cell=int(rows.keys[0][first]),
+            group=int(rows.keys[1][first]),
+            name=names[first],
+            algorithm=algorithms[first],
+            workload=loads[first],
+            reps=rows.keys[2][first:end],
+            values={name: values[first:end] for name, values in columns.items()},
+        )
+        for first, end in runs(rows.keys[0], rows.keys[1])
+    ]
+
+
+def of_cells(
+    flows: Table,
+    queue: Iterable[pa.RecordBatch] | None,
+    cells: Mapping[int, Mapping[str, Any]],
+) -> list[Part]:
+    """Every cell, in order: total goodput, `utilisation` of a limited link, and `jain` where flows are several."""
+    rows = _Rows(flows, ("cell", "rep"))
+    if not rows.starts.size:
+        return []
+    goodput = _rates(rows, cells)["goodput_bits_per_sec"]
+    # What comes and goes has no share of the link to compare.
+    stays = _which(rows, lambda workload: not workload["draws"])
+    shares, members = goodput * stays, rows.sum(stays)
+    total, squares = rows.sum(goodput), rows.sum(shares**2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        jain = np.where((members > 1) & (squares > 0), rows.sum(shares) ** 2 / (members * squares), np.nan)
+    used = _utilisation(queue, cells) if queue is not None else {}
+    parts = []
+    for first, end in runs(rows.keys[0]):
+        cell, reps = int(rows.keys[0][first]), rows.keys[1][first:end]
+        values = {
+            "goodput_bits_per_sec": total[first:end],
+            "utilisation": np.array([used.get((cell, int(rep)), np.nan) for rep in reps]),
+            "jain": jain[first:end],
+        }
+        parts.append(Part(cell, -1, "total", "", "", reps, values))
+    return parts
+
+
+class _Rows:
+    """Rows sorted by keys, with the ranges of rows whose keys are equal."""
+
+    def __init__(self, table: Table, keys: tuple[str, ...]) -> None:
+        self.table, self.count = table, len(table)
+        unsorted = [numbers(table[key]).astype(np.int64) for key in keys]
+        self.order: Indices = np.lexsort(unsorted[::-1]) if self.count else np.zeros(0, dtype=np.int64)
+        ordered = [key[self.order] for key in unsorted]
+        self.starts: Indices = _starts(*ordered) if self.count else np.zeros(0, dtype=np.int64)
+        self.sizes: Indices = np.diff(np.append(self.starts, self.count))
+        self.keys = [key[self.starts] for key in ordered]
+
+    def column(self, name: str) -> Floats:
+        """A column as floats in sorted order; null is NaN, and so is all of one that the run is too old to have."""
+        if name not in self.table.columns:
+            return np.full(self.count, np.nan)
+        return np.asarray(numbers(self.table[name]), dtype=np.float64)[self.order]
+
+    def which(self, name: str, applies: Callable[[str], bool]) -> Floats:
+        """1 for each row in sorted order to whose text of that column it applies, 0 for the others."""
+        texts = self.table[name].combine_chunks()
+        coded = texts if pa.types.is_dictionary(texts.type) else texts.dictionary_encode()
+        found = np.array([applies(text) for text in coded.dictionary.to_pylist()], dtype=np.float64)
+        of_rows: Floats = found[numbers(coded.indices)]
+        return of_rows[self.order]
+
+    def first_texts(self, name: str) -> list[str]:
+        """The first text of each range."""
+        return self._texts(name, self.order[self.starts])
+
+    def _texts(self, name: str, rows: Indices) -> list[str]:
+        found: list[str] = self.table[name].to_pylist()
+        return [found[row] for row in rows.tolist()]
+
+    def sum(self, values: Floats) -> Floats:
+        return np.add.reduceat(values, self.starts)
+
+    def combine(self, metric: Metric, values: Floats | None = None) -> Floats:
+        """The metric's value of each range; NaN where no member has one. `values` takes the column's place."""
+        if metric.how == "pooled":
+            top, bottom = (self.sum(self.column(name)) for name in metric.column.split("/"))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = np.where(bottom > 0, 100 * top / bottom, 0.0)
+            return np.where(np.isnan(top) | np.isnan(bottom), np.nan, share)
+        if values is None:
+            values = self.column(metric.column)
+        if metric.how == "count":
+            return self._count(values, metric.sizes)
+        known = ~np.isnan(values)
+        counts = self.sum(known.astype(np.float64))
+        if metric.how == "percentile":
+            return self._percentile(values, self._within(metric.sizes), metric.percentile)
+        if metric.how == "min":
+            least = np.minimum.reduceat(np.where(known, values, np.inf), self.starts)
+            return np.where(counts > 0, least, np.nan)
+        total = self.sum(np.where(known, values, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            combined = total if metric.how == "sum" else total / counts
+        return np.where(counts > 0, combined, np.nan)
+
+    def _count(self, values: Floats, sizes: Sizes | None) -> Floats:
+        """How many members have a value, of those sizes; NaN where none has one, whatever its size."""
+        known = ~np.isnan(values)
+        counts = self.sum((known & self._within(sizes)).astype(np.float64))
+        return np.where(self.sum(known.astype(np.float64)) > 0, counts, np.nan)
+
+    def _within(self, sizes: Sizes | None) -> npt.NDArray[np.bool_]:
+        """Which rows are transfers of those sizes; None: every row."""
+        if sizes is None:
+            return np.ones(self.count, dtype=bool)
+        transfer_bytes = self.column("transfer_bytes")
+        return (transfer_bytes >= sizes.low) & (transfer_bytes < sizes.high)
+
+    def _percentile(self, values: Floats, within: npt.NDArray[np.bool_], percent: float) -> Floats:
+        """Linear between order statistics. What is not complete is later than all that is, so a percentile that
+        falls on it is unknown."""
+        result = np.full(len(self.starts), np.nan)
+        late = np.where(np.isnan(values), np.inf, values)
+        for position in np.flatnonzero(self.sum((within & np.isfinite(late)).astype(np.float64))):
+            members = slice(self.starts[position], self.starts[position] + self.sizes[position])
+            part = np.sort(late[members][within[members]])
+            place = percent / 100 * (len(part) - 1)
+            below, above = part[int(np.floor(place))], part[int(np.ceil(place))]
+            if np.isfinite(above):
+                result[position] = below + (above - below) * (place - np.floor(place))
+        return result
+
+
+def _told_by_programs(rows: _Rows, programs: pa.Table, columns: Mapping[str, Floats]) -> dict[str, Floats]:
+    """`metrics.MEASURED` of each range: what its flows have, else what the group's client printed."""
+    told = {(row["cell"], row["group"], row["rep"]): row for row in programs.to_pylist() if row["role"] == "client"}
+    keys = list(zip(*(key.tolist() for key in rows.keys), strict=True))
+    found = {}
+    for name in MEASURED:
+        printed = [told.get(key, {}).get(name) for key in keys]
+        values = np.array([np.nan if value is None else float(value) for value in printed])
+        found[name] = np.where(np.isnan(columns[name]), values, columns[name])
+    return found
+
+
+def _which(rows: _Rows, applies: Callable[[Workload], bool]) -> Floats:
+    """1 for each row of a workload to which that applies, 0 for the others."""
+    return rows.which("workload", lambda text: applies(workloads.of(text)))
+
+
+def _steady(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> tuple[Floats, Floats, Floats]:
+    """Of each row, ns: when it was opened, when the run's steady part had begun and it was open, and when it ended."""
+    ends, opened = rows.column("end_ns"), rows.column("start_ns")
+    ends = np.where(np.isnan(ends), _of_cells(rows, cells, "duration_ns"), ends)
+    return opened, np.maximum(opened, _of_cells(rows, cells, "warmup_ns")), ends
+
+
+def _of_cells(rows: _Rows, cells: Mapping[int, Mapping[str, Any]], name: str) -> Floats:
+    return np.repeat([float(cells[int(cell)][name]) for cell in rows.keys[0]], rows.sizes)
+
+
+def _rates(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Floats]:
+    """Rates of each row that may be added up. Of a flow that stays, its own; of a transfer that came and went, what it
+    carried in the steady part over the whole of that part: thousands of them never shared the link."""
+    _, begins, ends = _steady(rows, cells)
+    length = _of_cells(rows, cells, "duration_ns") - _of_cells(rows, cells, "warmup_ns")
+    part = np.maximum(ends - begins, 0.0) / length
+    part = np.where(_which(rows, lambda workload: workload["draws"]) > 0, part, 1.0)
+    names = ("goodput_bits_per_sec", "throughput_bits_per_sec")
+    return {name: rows.column(name) * part for name in names}
+
+
+def _limits(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Floats]:
+    """Shares of the members' steady parts: from the later of warm-up and opening to the end of work or of the run.
+
+    A flow that was done before the warm-up ended counts from its opening, as in `flows`.
+    """
+    opened, begins, ends = _steady(rows, cells)
+    steady_us = rows.sum((ends - np.where(begins < ends, begins, opened)) / 1e3)
+    shares = {}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for limit in LIMITS:
+            share = rows.sum(rows.column(f"{limit}_limited_us")) / steady_us
+            shares[f"limited_by.{limit}"] = np.where(steady_us > 0, share, np.nan)
+    # A kernel does not tell the window from pacing: their columns are null, and the rest is theirs. One that does not
+    # tell the others either (before 4.10) leaves nothing to say.
+    told = [np.nan_to_num(shares[f"limited_by.{limit}"]) for limit in LIMITS]
+    rest = np.where(steady_us > 0, np.maximum(1.0 - sum(told), 0.0), np.nan)
+    for limit in ("rwnd", "sndbuf", "app"):
+        rest = np.where(np.isnan(shares[f"limited_by.{limit}"]), np.nan, rest)
+    untold = np.isnan(shares["limited_by.cwnd"])
+    shares["limited_by.cwnd_or_pacing"] = np.where(untold, rest, np.nan)
+    shares["limited_by.other"] = np.where(untold, np.nan, rest)
+    return shares
+
+
+@dataclass
+class _Sent:
+    """Two rows of a bottleneck's queue: the last of the warm-up, or the run's beginning, and the last of all."""
+
+    from_ns: int = 0
+    from_bytes: int = 0
+    to_ns: int = -1
+    to_bytes: int = 0
+
+
+def _utilisation(
+    queue: Iterable[pa.RecordBatch], cells: Mapping[int, Mapping[str, Any]]
+) -> dict[tuple[int, int], float]:
+    """Share of the capacity of the narrowest hop that left it between warm-up and the last row."""
+    found: dict[tuple[int, int], _Sent] = {}
+    for batch in queue:
+        columns = [numbers(batch.column(name)).astype(np.int64) for name in OF_QUEUE]
+        numbered, of_cell = np.unique(columns[0], return_inverse=True)
+        hops = np.array([int(cells[int(cell)].get("bottleneck_hop", 0)) for cell in numbered], dtype=np.int64)
+        at_bottleneck = columns[2] == hops[of_cell]
+        cell, rep, _, t_ns, sent = (column[at_bottleneck] for column in columns)
+        if not len(cell):
+            continue
+        order = np.lexsort((t_ns, rep, cell))
+        cell, rep, t_ns, sent = cell[order], rep[order], t_ns[order], sent[order]
+        for start, end in runs(cell, rep):
+            one = found.setdefault((int(cell[start]), int(rep[start])), _Sent())
+            warmup_ns = int(cells[int(cell[start])]["warmup_ns"])
+            base = start + int(np.searchsorted(t_ns[start:end], warmup_ns, side="right")) - 1
+            if base >= start and t_ns[base] >= one.from_ns:
+                one.from_ns, one.from_bytes = int(t_ns[base]), int(sent[base])
+            if t_ns[end - 1] > one.to_ns:
+                one.to_ns, one.to_bytes = int(t_ns[end - 1]), int(sent[end - 1])
+    shares = {}
+    for key, one in found.items():
+        rate, length = cells[key[0]].get("rate_bits_per_sec"), one.to_ns - one.from_ns
+        if rate and length > 0:
+            shares[key] = 8 * (one.to_bytes - one.from_bytes) * 1e9 / (rate * length)
+    return shares
+
+
+def _starts(*keys: Indices) -> Indices:
+    changes = np.ones(len(keys[0]), dtype=bool)
+    changes[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+    return np.flatnonzero(changes)
+
+
+def runs(*keys: Indices) -> Iterator[tuple[int, int]]:
+    """Ranges (first, end) of positions with equal, sorted keys."""
+    starts = _starts(*keys)
+    yield from zip(starts.tolist(), [*starts[1:].tolist(), len(keys[0])], strict=True)

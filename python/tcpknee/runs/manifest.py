@@ -1,0 +1,148 @@
+"""What `run.json` says of a run: what was asked, on what, and how it ended.
+
+schema             version of this layout, 1
+status             "complete", or "interrupted" while repetitions are missing
+title claim file   of the scenario; `file` is the name it was given by
+scenario           its text, verbatim;  scenario_sha256 its hash
+seed repeat        as the scenario says
+cells              per cell: index, hash (of what an engine is given: cells of one version that are alike have
+                   the same), axes, describe (positions in facts), cautions (what its settings are warned of),
+                   duration_ns, warmup_ns, rate_bits_per_sec, rtt_ns, bdp_bytes, buffer_bytes, buffer_pkts,
+                   flows (group, name, algorithm, workload, count); samples, the columns of the table samples that
+                   were chosen; null: all; phase_noise_ns, the lateness of hosts that shows whether its shares depend
+                   on their phase; null: they cannot
+facts              (key, value, doc) of what describes cells, each once. `datasets.manifest.read` puts them in the
+                   place of their positions
+expects            assert and line of each [[expect]]
+published          value, figure, source and line of each [[published]]
+engine             "sim" or "kernel";  engine_version the version of tcpknee
+bpf                of the kernel engine: our build of each algorithm, also where the kernel has its own
+measure            of the kernel engine: the instruments for what a repetition costs the host, where there are some
+labs               of the kernel engine: the settings of each lab that differs from the others, as read back, what the
+                   kernel calls each algorithm of the scenario, and where it has programs whom they ran as
+                   (programs_ran_as: user, uid, gid, groups)
+repetitions        of the kernel engine, one per repetition: cell, rep, lab (position in labs), measured (of the link,
+                   what sampling cost, and what the instruments saw and cost), warnings (what makes its figures
+                   doubtful), failures (programs that ended badly)
+versions host      libraries; name, boot, kernel, processor, number of processors
+command            what to type to run it again; `tcpknee.run(scenario)` for the API without a file
+sessions           one per start or resumption: started (UTC), wall_sec, workers, repetitions finished; on a cluster
+                   also its address (cluster), and where its workers kept finished units when not in the run folder
+                   (parts)
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from tcpknee import provenance
+from tcpknee.errors import RunFolderError
+
+
+def describe(
+    scenario: Any,
+    text: str,
+    file: str,
+    command: str,
+    engine: str = "sim",
+    bpf: bool = False,
+    measure: Sequence[str] = (),
+) -> dict[str, Any]:
+    """A run about to begin. `scenario` is a `_core.Scenario`."""
+    return {
+        "status": "interrupted",
+        "title": scenario.title,
+        "claim": scenario.claim,
+        "file": file,
+        "scenario": text,
+        "scenario_sha256": hashlib.sha256(text.encode()).hexdigest(),
+        "seed": scenario.seed,
+        "repeat": scenario.repeat,
+        "cells": [plain_cell(cell) for cell in scenario.cells],
+        "expects": [{"assert": assertion, "line": line} for assertion, line in scenario.expects],
+        "published": [
+            {"value": value, "figure": figure, "source": source, "line": line}
+            for value, figure, source, line in scenario.published
+        ],
+        "engine": engine,
+        "engine_version": provenance.engine_version(),
+        **({"bpf": bpf} if engine == "kernel" else {}),
+        **({"measure": list(measure)} if measure else {}),
+        "versions": provenance.versions(),
+        "host": provenance.host(),
+        "command": command,
+        "sessions": [],
+    }
+
+
+def plain_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """A cell as JSON has it: lists for tuples, but for its facts, which are many."""
+    return {
+        **cell,
+        "axes": [list(axis) for axis in cell["axes"]],
+        "flows": [dict(flow) for flow in cell["flows"]],
+    }
+
+
+def seed_of(run: Mapping[str, Any], cell: Mapping[str, Any]) -> int:
+    """Where a cell's draws start: the scenario's seed, if that is no axis."""
+    return int(dict(cell["axes"]).get("seed", run["seed"]))
+
+
+def session(workers: int) -> dict[str, Any]:
+    """A session about to begin."""
+    started = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return {"started": started, "wall_sec": 0.0, "workers": workers, "repetitions": 0}
+
+
+def repetitions(engine: str, notes: Mapping[tuple[int, int], Mapping[str, Any]]) -> dict[str, Any]:
+    """`labs` and `repetitions` from the notes of what was run; nothing of simulations, which have neither."""
+    if engine == "sim":
+        return {}
+    labs: list[Any] = []
+    rows = []
+    for (cell, rep), note in notes.items():
+        lab = {name: fact for name, fact in note["lab"].items() if name != "measured"}
+        if lab not in labs:
+            labs.append(lab)
+        row = {"cell": cell, "rep": rep, "lab": labs.index(lab), "measured": note["lab"].get("measured", {})}
+        rows.append({**row, "warnings": note["warnings"], "failures": note["failures"]})
+    return {"labs": labs, "repetitions": rows}
+
+
+def check_same(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> None:
+    """Refuses to go on with what would mix two scenarios, engines or versions in one table."""
+    if old["scenario"] != new["scenario"]:
+        raise RunFolderError(
+            f"{folder}: --resume: the scenario differs from the one that began this run ({old['file']}). "
+            "Run it into another --out, or give no scenario to go on with the stored one."
+        )
+    if any(old.get(name) != new.get(name) for name in ("engine", "bpf", "measure")):
+        raise RunFolderError(
+            f"{folder}: --resume: got {_engine(new)}; this run was begun with {_engine(old)}. Run it into another "
+            "--out, or leave the options out to go on as it was begun."
+        )
+    check_version(old, folder)
+    if [cell["hash"] for cell in old["cells"]] != [cell["hash"] for cell in new["cells"]]:
+        raise RunFolderError(
+            f"{folder}: --resume: a file that the scenario names is another than when this run began. Run it into "
+            "another --out, or bring the file back."
+        )
+
+
+def check_version(old: Mapping[str, Any], folder: Path) -> None:
+    """Refuses to simulate on with another version than began the run."""
+    if old["engine_version"] != provenance.engine_version():
+        raise RunFolderError(
+            f"{folder}: begun by tcpknee {old['engine_version']}; this is {provenance.engine_version()}, whose "
+            "results may differ. Run it again into another --out."
+        )
+
+
+def _engine(meta: Mapping[str, Any]) -> str:
+    measured = f" --measure {','.join(meta['measure'])}" if meta.get("measure") else ""
+    return f"--engine {meta['engine']}" + (" --bpf" if meta.get("bpf") else "") + measured

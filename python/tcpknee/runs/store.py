@@ -1,0 +1,380 @@
+"""Parts of a run on a cluster: Parquet files in a folder or an object store that every worker and the client reach.
+
+    PARTS/{samples,queue,events,flows}/c000012-r0003-5f0e1c….parquet     the units of one task, one after the other
+    PARTS/checked/…                                                      what workers wrote before the first unit
+
+A part is complete when its file below `flows/` exists, which is written last. A name is made of the units in the part,
+so a task that Dask repeats writes the same bytes to the same name. Every file's schema says which version of tcpknee
+wrote it, for which scenario, and which rows belong to which unit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tcpknee import _core
+from tcpknee.errors import RunFolderError, TcpkneeError, UsageError
+from tcpknee.writing import cannot_write, replacing
+
+from . import tables
+from .pool import Key
+
+if TYPE_CHECKING:
+    from .folder import RunFolder
+
+Got = TypeVar("Got")
+
+LAST = "flows"
+"""The table whose file makes a part complete."""
+
+_ABOUT = b"tcpknee"
+"""Key of a part's schema that holds what the part is about, as JSON."""
+
+
+class Place(Protocol):
+    """Where files are kept by name; names have slashes. Methods raise RunFolderError."""
+
+    def prepare(self, folders: Sequence[str]) -> None:
+        """Makes the folders, where a place has such things: the client does it once, so that a worker that is late
+        brings none back that was removed."""
+
+    def put(self, name: str, content: bytes) -> None:
+        """Writes a file into a folder; readers see all of it or nothing."""
+
+    def get(self, name: str) -> bytes | None:
+        """The content of a file; None: there is none."""
+
+    def names(self, folder: str) -> list[str]:
+        """Files in a folder, sorted; none where there is no such folder."""
+
+    def discard(self, names: Sequence[str]) -> None:
+        """Removes files, which may be gone already."""
+
+    def remove(self, folder: str = "") -> None:
+        """Removes all that is here, or in a folder of it."""
+
+
+class Folder:
+    """A folder of this host, or one that it shares with others."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def prepare(self, folders: Sequence[str]) -> None:
+        try:
+            for folder in folders:
+                _core.Folder(self._path / folder)
+        except OSError as error:
+            raise cannot_write(self._path, error) from None
+
+    def put(self, name: str, content: bytes) -> None:
+        file = self._path / name
+        if not file.parent.is_dir():
+            raise RunFolderError(
+                f"{file.parent}: no such folder on this host. Expected one that the client and every worker share; "
+                "give one with --parts."
+            )
+        with replacing(file) as written:
+            written.write(content)
+
+    def get(self, name: str) -> bytes | None:
+        try:
+            return (self._path / name).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise RunFolderError(f"{self._path / name}: cannot be read: {error.strerror}.") from None
+
+    def names(self, folder: str) -> list[str]:
+        try:
+            return sorted(file.name for file in (self._path / folder).iterdir())
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise RunFolderError(f"{self._path / folder}: cannot be read: {error.strerror}.") from None
+
+    def discard(self, names: Sequence[str]) -> None:
+        for name in names:
+            file = self._path / name
+            try:
+                _core.Folder(file.parent, make=False).remove(file.name)
+            except OSError as error:
+                raise RunFolderError(f"{file}: cannot be removed: {error.strerror}.") from None
+
+    def remove(self, folder: str = "") -> None:
+        path = self._path / folder
+        try:
+            _core.Folder(path.parent, make=False).remove_folder(path.name)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise RunFolderError(f"{path}: cannot be removed: {error.strerror}.") from None
+
+
+class Remote:
+    """Any other place that fsspec reaches: s3://, gs://, abfs://, sftp://, hdfs:// …"""
+
+    def __init__(self, url: str) -> None:
+        import fsspec
+        from fsspec.asyn import AsyncFileSystem
+
+        self._url = url
+        self._fs, self._root = self._guarded("opened", lambda: fsspec.core.url_to_fs(url))
+        # The asynchronous ones are object stores: an object is there when it is complete, and to rename is to copy.
+        self._is_atomic = isinstance(self._fs, AsyncFileSystem)
+
+    def prepare(self, folders: Sequence[str]) -> None:
+        if not self._is_atomic:
+            for folder in folders:
+                self._guarded("written", partial(self._fs.makedirs, f"{self._root}/{folder}", exist_ok=True))
+
+    def put(self, name: str, content: bytes) -> None:
+        self._guarded("written", lambda: self._put(f"{self._root}/{name}", content))
+
+    def _put(self, path: str, content: bytes) -> None:
+        if self._is_atomic:
+            self._fs.pipe_file(path, content)
+            return
+        temporary = f"{path}.tmp"
+        self._fs.pipe_file(temporary, content)
+        self._fs.mv(temporary, path)
+
+    def get(self, name: str) -> bytes | None:
+        def read() -> bytes | None:
+            try:
+                return bytes(self._fs.cat_file(f"{self._root}/{name}"))
+            except FileNotFoundError:
+                return None
+
+        return self._guarded("read", read)
+
+    def names(self, folder: str) -> list[str]:
+        def listed() -> list[str]:
+            self._fs.invalidate_cache()
+            try:
+                found = self._fs.ls(f"{self._root}/{folder}", detail=False)
+            except FileNotFoundError:
+                return []
+            return sorted(path.rpartition("/")[2] for path in found)
+
+        return self._guarded("listed", listed)
+
+    def discard(self, names: Sequence[str]) -> None:
+        def gone() -> None:
+            with suppress(FileNotFoundError):
+                self._fs.rm([f"{self._root}/{name}" for name in names])
+
+        self._guarded("removed", gone)
+
+    def remove(self, folder: str = "") -> None:
+        def gone() -> None:
+            self._fs.invalidate_cache()
+            with suppress(FileNotFoundError):
+                self._fs.rm(f"{self._root}/{folder}".rstrip("/"), recursive=True)
+
+        self._guarded("removed", gone)
+
+    def _guarded(self, what: str, call: Callable[[], Got]) -> Got:
+        """Every store has errors of its own; ours name the place and what was asked of it."""
+        try:
+            return call()
+        except ImportError as error:
+            raise RunFolderError(
+                f"{self._url}: cannot be {what}: {error}. Install the package of that store here and on every worker, "
+                "or choose another --parts."
+            ) from None
+        except Exception as error:
+            said = f"{error.strerror}" if isinstance(error, OSError) and error.strerror else f"{error}"
+            raise RunFolderError(
+                f"{self._url}: cannot be {what}: {type(error).__name__}: {said.rstrip('.')}. Check the address, room, "
+                "rights and credentials there, or choose another --parts."
+            ) from None
+
+
+def place(url: str) -> Place:
+    """The place of a URL; a path is a folder."""
+    scheme, _, path = url.partition("://")
+    if not path:
+        return Folder(Path(url))
+    return Folder(Path(path)) if scheme in ("file", "local") else Remote(url)
+
+
+def check_url(url: str) -> None:
+    """Refuses what the option --parts cannot be."""
+    if urlsplit(url).password is not None:
+        raise UsageError(
+            "parts: got a URL with a password, which run.json and workers' logs would show; expected one without. Give "
+            "the credentials to fsspec's or the store's own configuration, here and on every worker."
+        )
+
+
+@lru_cache(maxsize=1)
+def build() -> dict[str, str]:
+    """Which tcpknee this process has: the version, and a hash of the native module, which holds the simulator."""
+    found = hashlib.sha256()
+    with Path(_core.__file__).open("rb") as file:
+        while block := file.read(1 << 20):
+            found.update(block)
+    return {"tcpknee": _core.version(), "core": found.hexdigest()}
+
+
+class Store:
+    """The parts of one run at a URL, written by this build of tcpknee."""
+
+    def __init__(self, url: str, scenario_sha256: str) -> None:
+        self.url = url
+        self.place = place(url)
+        self._build = build()
+        self._scenario = scenario_sha256
+
+    def write(self, units: Mapping[Key, Mapping[str, pa.Table]]) -> str:
+        """Keeps the tables of finished units, each with its note, as one part; returns its name."""
+        bare = {key: tables.take_note(found["flows"]) for key, found in units.items()}
+        names = [name for name in tables.FROM_ENGINE["sim"] if name != LAST] + [LAST]
+        found = {name: [bare[key][0] if name == LAST else unit[name] for key, unit in units.items()] for name in names}
+        about = {
+            "build": self._build,
+            "scenario_sha256": self._scenario,
+            "units": [{"cell": cell, "rep": rep, "note": bare[cell, rep][1]} for cell, rep in units],
+            "rows": {name: [table.num_rows for table in of_units] for name, of_units in found.items()},
+        }
+        part = _name(list(units))
+        for name, of_units in found.items():
+            whole = pa.concat_tables(of_units).unify_dictionaries().combine_chunks()
+            metadata = {**(whole.schema.metadata or {}), _ABOUT: json.dumps(about).encode()}
+            content = pa.BufferOutputStream()
+            pq.write_table(whole.replace_schema_metadata(metadata), content, compression="zstd")
+            self.place.put(_file(name, part), content.getvalue().to_pybytes())
+        return part
+
+    def parts(self) -> list[str]:
+        """Names of the complete parts."""
+        suffix = ".parquet"
+        return [name.removesuffix(suffix) for name in self.place.names(LAST) if name.endswith(suffix)]
+
+    def read(self, part: str) -> Iterator[tuple[Key, dict[str, pa.Table]]]:
+        """Each unit of a part with its tables, as the engine gave them."""
+        flows = self._read(LAST, part)
+        about = json.loads(flows.schema.metadata[_ABOUT])
+        self._check(part, about)
+        whole = {name: flows if name == LAST else self._read(name, part) for name in tables.FROM_ENGINE["sim"]}
+        starts = dict.fromkeys(whole, 0)
+        for index, unit in enumerate(about["units"]):
+            found = {}
+            for name, table in whole.items():
+                rows = about["rows"][name][index]
+                found[name] = _of_unit(table, starts[name], rows)
+                starts[name] += rows
+            yield (unit["cell"], unit["rep"]), tables.with_note(found, unit["note"])
+
+    def discard(self, part: str) -> None:
+        """Removes a part whose units are at home. Where that is not allowed it stays; it is brought home only once."""
+        with suppress(TcpkneeError):
+            self.place.discard([_file(name, part) for name in (LAST, *tables.FROM_ENGINE["sim"][1:])])
+
+    def _read(self, name: str, part: str) -> pa.Table:
+        file = _file(name, part)
+        content = self.place.get(file)
+        if content is None:
+            raise RunFolderError(
+                f"{self.url}/{file}: a worker wrote it and it is not here. Expected a place that this host and every "
+                "worker reach by the same name; give one with --parts."
+            )
+        try:
+            table = pq.read_table(pa.BufferReader(content)).combine_chunks()
+            if _ABOUT not in (table.schema.metadata or {}):
+                raise pa.ArrowInvalid("no part of a run")
+        except (OSError, pa.ArrowInvalid) as error:
+            raise RunFolderError(
+                f"{self.url}/{file}: cannot be read as a part of a run: {error}. Remove it and --resume again."
+            ) from None
+        return table
+
+    def _check(self, part: str, about: Mapping[str, Any]) -> None:
+        """Refuses what another version or build of tcpknee, or another scenario, left here."""
+        got = about["build"]
+        if got != self._build:
+            whose = f"tcpknee {got.get('tcpknee')}"
+            if got.get("tcpknee") == self._build["tcpknee"]:
+                whose = f"another build of {whose}"
+            raise RunFolderError(
+                f"{self.url}/{_file(LAST, part)}: written by {whose}; this is tcpknee {self._build['tcpknee']}, "
+                "whose results may differ. Remove it, or run into another --out."
+            )
+        if about["scenario_sha256"] != self._scenario:
+            raise RunFolderError(
+                f"{self.url}/{_file(LAST, part)}: belongs to another scenario. Give each run --parts of its own."
+            )
+
+
+def of_run(out: Path, parts: str | None, sessions: Sequence[Mapping[str, Any]]) -> str:
+    """Where a session leaves its parts: in the run folder, unless a place was asked for, now or in an earlier session.
+    There each session has a folder of its own, so that runs can share the place."""
+    given = [session["parts"].rpartition("/")[0] for session in sessions if "parts" in session]
+    parent = parts or (given[-1] if given else None)
+    if parent is None:
+        return str(out.resolve() / "parts")
+    if "://" not in parent:
+        parent = str(Path(parent).resolve())
+    return f"{parent.rstrip('/')}/tcpknee-{uuid.uuid4().hex[:12]}"
+
+
+def bring_home(folder: RunFolder, meta: Mapping[str, Any]) -> None:
+    """Puts units that earlier sessions finished on a cluster, and that the run folder lacks, into it."""
+    have = set(folder.parts())
+    for url in _urls(folder.path, meta["sessions"]):
+        store = Store(url, meta["scenario_sha256"])
+        for part in store.parts():
+            for key, found in store.read(part):
+                if key not in have:
+                    folder.write_part(key, found)
+                    have.add(key)
+            store.discard(part)
+
+
+def remove(sessions: Sequence[Mapping[str, Any]]) -> None:
+    """Removes what a run's sessions left outside of its folder. What a place does not let go stays there."""
+    for session in sessions:
+        if "parts" in session:
+            with suppress(TcpkneeError):
+                place(session["parts"]).remove()
+
+
+def _urls(out: Path, sessions: Sequence[Mapping[str, Any]]) -> list[str]:
+    inside = out / "parts"
+    return [
+        *([str(inside)] if (inside / LAST).is_dir() else []),
+        *dict.fromkeys(session["parts"] for session in sessions if "parts" in session),
+    ]
+
+
+def _of_unit(table: pa.Table, start: int, rows: int) -> pa.Table:
+    """The rows of a unit, as its engine gave them: a dictionary holds only their values, in order of appearance."""
+    unit = table.slice(start, rows)
+    for index, field in enumerate(unit.schema):
+        if pa.types.is_dictionary(field.type):
+            values = unit.column(index).cast(field.type.value_type).dictionary_encode()
+            unit = unit.set_column(index, field, values)
+    metadata = {key: value for key, value in table.schema.metadata.items() if key != _ABOUT}
+    return unit.replace_schema_metadata(metadata or None)
+
+
+def _name(units: list[Key]) -> str:
+    """`c000012-r0003-5f0e1c…`: the first unit, and a hash of them all."""
+    cell, rep = units[0]
+    return f"c{cell:06d}-r{rep:04d}-{hashlib.sha256(json.dumps(units).encode()).hexdigest()[:16]}"
+
+
+def _file(table: str, part: str) -> str:
+    return f"{table}/{part}.parquet"

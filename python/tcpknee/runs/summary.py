@@ -1,0 +1,208 @@
+"""What the statistics say of a run: metrics of its groups and cells, and verdicts between algorithms on paired seeds.
+
+Everything is computed from the tables of a run and the cells of its `run.json`. The unit of evidence is the
+repetition: repetition `r` of one cell is paired with repetition `r` of another, which ran on the same seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tcpknee.datasets.table import Table
+from tcpknee.evidence.metrics import BY_NAME, LIMITED_BY, SIZES, Sizes, compared, of_sizes
+from tcpknee.evidence.stats import FURTHEST_ADVICE, LEAST_TO_ADVISE, MINIMAL_EFFECT, Estimate, Floats, Unit, estimate
+from tcpknee.evidence.verdicts import Pair, Side, Verdict, compare, shown
+
+from . import doubts, groups, hosts
+from .sampled import OverPaths, over_paths
+
+REPETITION = Unit("repetition", "repetitions")
+"""The unit of evidence of a run."""
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """One `[[flow]]` table in one cell: its metrics, and their values by repetition (NaN: does not apply there)."""
+
+    cell: int
+    group: int
+    name: str
+    algorithm: str
+    workload: str
+    count: int
+    axes: Mapping[str, str]
+    reps: npt.NDArray[np.int64]
+    values: Mapping[str, Floats]
+    metrics: Mapping[str, Estimate]
+    limited_by: Mapping[str, Estimate]
+
+    @property
+    def sizes(self) -> list[Sizes]:
+        """Those that some of its transfers are of."""
+        counts = ((sizes, self.metrics.get(of_sizes("transfers", sizes))) for sizes in SIZES)
+        return [sizes for sizes, count in counts if count and count.mean > 0]
+
+    @property
+    def limits(self) -> list[tuple[str, Estimate]]:
+        """What held it back most: the two greatest shares of time, from 5 % on."""
+        shares = sorted(self.limited_by.items(), key=lambda entry: entry[1].mean, reverse=True)
+        return [(limit, found) for limit, found in shares[:2] if found.mean >= 0.05]
+
+
+@dataclass(frozen=True, eq=False)
+class Total:
+    """A whole cell: goodput of all flows, the share of the link used, Jain's index where there are several flows."""
+
+    cell: int
+    axes: Mapping[str, str]
+    reps: npt.NDArray[np.int64]
+    values: Mapping[str, Floats]
+    metrics: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All that the statistics say of a run, in the order of the matrix."""
+
+    groups: list[Group]
+    totals: list[Total]
+    verdicts: list[Verdict]
+    over_paths: list[OverPaths] = field(default_factory=list)
+    """Of a run with a `[[sample]]`: verdicts whose units are its paths."""
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def shown(self) -> list[Verdict]:
+        """What text shows: the verdicts in the first metric of each pair. Warnings speak of these. None where paths
+        are a sample: then `over_paths` is the answer."""
+        return [] if self.over_paths else shown(self.verdicts)
+
+
+def summarise(
+    flows: Table,
+    queue: Iterable[pa.RecordBatch] | None,
+    cells: Sequence[Mapping[str, Any]],
+    programs: pa.Table | None = None,
+    cpu: pa.Table | None = None,
+    host_costs: pa.Table | None = None,
+) -> Summary:
+    """Summary of a run's tables; `cells` as in `run.json`. A column of `flows` is read at a time, and of `queue` its
+    columns `groups.OF_QUEUE` are taken a few rows at a time.
+
+    Without `queue` no use of the link; `programs` gives groups of external programs what those measured themselves;
+    `cpu` and `host_costs` give cells what their hosts spent.
+    """
+    by_cell = {int(cell["index"]): cell for cell in cells}
+    of_flows = groups.of_flows(flows, by_cell, programs)
+    found = [_group(by_cell[part.cell], part) for part in of_flows]
+    of_cells = hosts.added(groups.of_cells(flows, queue, by_cell), of_flows, by_cell, cpu, host_costs)
+    totals = [_total(by_cell[part.cell], part) for part in of_cells]
+    pairs = list(_pairs(found))
+    summary = Summary(found, totals, compare(pairs, REPETITION), over_paths(pairs))
+    return replace(summary, warnings=_warnings(summary, by_cell))
+
+
+def _pairs(found: Sequence[Group]) -> Iterator[Pair]:
+    """Groups of cells that are equal but for one algorithm, then groups that share a cell."""
+    alike: dict[tuple[object, ...], list[Group]] = {}
+    sharing: dict[int, list[Group]] = {}
+    for group in found:
+        axis = f"flow.{group.group}.algorithm"
+        rest = tuple((key, value) for key, value in group.axes.items() if key != axis)
+        alike.setdefault((group.group, group.workload, rest), []).append(group)
+        sharing.setdefault(group.cell, []).append(group)
+    for members in alike.values():
+        yield from (_pair(a, b, shared=False) for a, b in combinations(members, 2) if a.algorithm != b.algorithm)
+    for members in sharing.values():
+        yield from (_pair(a, b, shared=True) for a, b in combinations(members, 2) if a.workload == b.workload)
+
+
+def _pair(a: Group, b: Group, *, shared: bool) -> Pair:
+    labels = _labels(a, b, shared=shared)
+    left, right = (Side(label, group.reps, group.values) for label, group in zip(labels, (a, b), strict=True))
+    axes = {key: value for key, value in a.axes.items() if b.axes.get(key) == value}
+    return Pair(left, right, compared(a.workload), shared, (a.cell, b.cell), axes)
+
+
+def _labels(a: Group, b: Group, *, shared: bool) -> tuple[str, str]:
+    names = (a.name, b.name) if shared else (a.algorithm, b.algorithm)
+    return names if names[0] != names[1] else (f"{a.name} (flow {a.group})", f"{b.name} (flow {b.group})")
+
+
+def _group(cell: Mapping[str, Any], part: groups.Part) -> Group:
+    spec: Mapping[str, Any] = next((flow for flow in cell["flows"] if flow["group"] == part.group), {})
+    estimates = {
+        name: estimate(values, BY_NAME[name].bounds) for name, values in part.values.items() if name in BY_NAME
+    }
+    shares = {limit: estimate(part.values[f"limited_by.{limit}"], (0.0, 1.0)) for limit in LIMITED_BY}
+    return Group(
+        cell=part.cell,
+        group=part.group,
+        name=part.name,
+        algorithm=part.algorithm,
+        workload=part.workload,
+        count=int(spec.get("count", 1)),
+        axes=dict(cell["axes"]),
+        reps=part.reps,
+        values=part.values,
+        metrics={name: found for name, found in estimates.items() if found is not None},
+        limited_by={limit: found for limit, found in shares.items() if found is not None},
+    )
+
+
+def _total(cell: Mapping[str, Any], part: groups.Part) -> Total:
+    estimates = {name: estimate(values, BY_NAME[name].bounds) for name, values in part.values.items()}
+    known = {name: found for name, found in estimates.items() if found is not None}
+    return Total(part.cell, dict(cell["axes"]), part.reps, part.values, known)
+
+
+def _warnings(summary: Summary, by_cell: Mapping[int, Mapping[str, Any]]) -> list[str]:
+    found, verdicts = summary.groups, summary.shown
+    counts = {len(group.reps) for group in found}
+    lines = []
+    if counts == {1} and not summary.over_paths:
+        lines.append("One repetition: no intervals and no verdicts; `repeat = 5` in the scenario would give them.")
+    elif len(counts) > 1:
+        lines.append(f"Cells have between {min(counts)} and {max(counts)} repetitions: the run is not complete.")
+    if counts and min(counts) > 1 and all(m.identical for group in found for m in group.metrics.values()):
+        lines.append(
+            "Every repetition is identical: nothing in this scenario is random, so one would do (`repeat = 1`)."
+        )
+    wide = [verdict for verdict in verdicts if verdict.too_wide]
+    if wide:
+        are = "is" if len(wide) == 1 else "are"
+        lines.append(
+            f"{len(wide)} of {len(verdicts)} comparison{'s' if len(verdicts) > 1 else ''} {are} too wide to decide a "
+            f"difference of {MINIMAL_EFFECT * 100:.0f} %; {_advice(wide)}."
+        )
+    for group in found:
+        missing = int(np.sum(group.values["unfinished"]))
+        if missing:
+            lines.append(
+                f"cell {group.cell}, {group.name}: {missing} of {int(np.sum(group.values['members']))} transfers were "
+                "not complete when the run ended, so late percentiles of their completion are missing; "
+                "a longer `duration` would show them."
+            )
+    lines += doubts.of_settings(list(by_cell.values()))
+    missing_cells = sorted(set(by_cell) - {group.cell for group in found})
+    if missing_cells:
+        lines.append(f"{len(missing_cells)} of {len(by_cell)} cells have no repetition yet.")
+    return lines
+
+
+def _advice(wide: Sequence[Verdict]) -> str:
+    """How many repetitions would narrow all of these."""
+    beyond = [verdict.n for verdict in wide if verdict.units_needed is None]
+    if beyond and min(beyond) < LEAST_TO_ADVISE:
+        return f"how many repetitions would do is told from {LEAST_TO_ADVISE} on"
+    if beyond:
+        return f"more than {FURTHEST_ADVICE * max(beyond)} repetitions would be needed"
+    most = max(verdict.units_needed or 0 for verdict in wide)
+    return f"about {most} repetitions would do (`repeat = {most}`)"

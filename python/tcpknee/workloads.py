@@ -1,0 +1,27 @@
+"""What the registry says of a workload by its name, as the tables of runs have it."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Literal, TypedDict
+
+Counts = Literal["goodput", "completion", "requests", "programs"]
+
+
+class Workload(TypedDict):
+    """`counts`: what its metrics are of; `draws`: do its connections come and go at random, others in each run?"""
+
+    counts: Counts
+    draws: bool
+
+
+def of(name: str) -> Workload:
+    """A workload that only another version knows counts by its goodput."""
+    return _known().get(name, {"counts": "goodput", "draws": False})
+
+
+@cache
+def _known() -> dict[str, Workload]:
+    from tcpknee import _core
+
+    return {kind["name"]: {"counts": kind["counts"], "draws": kind["draws"]} for kind in _core.workloads()}
