@@ -1,4 +1,4 @@
-# Kneepoint: the ways in. `make help` lists them.
+# tcpknee: the ways in. `make help` lists them.
 
 PYTHON ?= python3
 VENV := .venv
@@ -84,8 +84,8 @@ REAL_TIME := $(if $(filter 0,$(shell id -u)),--tx '$(REAL_TIME_WORKERS)*popen//p
 test-python: $(VENV)/.dev ## tests of the front, the report, the house and the kernel
 	@tools/need.sh --optional clang-16 clang-rt libbpf bpftool ip ethtool nft curl tmux redis tshark chromium setpriv node valgrind
 	@rm -f $(SKIPS)
-	KNEEPOINT_SKIPS=$(SKIPS) $(BIN)/pytest -q -n auto --durations 10 $(PROCESSOR_TESTS)
-	KNEEPOINT_SKIPS=$(SKIPS) $(BIN)/pytest -q $(REAL_TIME) --durations 10 tests/kernel $(PROCESSOR_TESTS:%=--ignore %)
+	TCPKNEE_SKIPS=$(SKIPS) $(BIN)/pytest -q -n auto --durations 10 $(PROCESSOR_TESTS)
+	TCPKNEE_SKIPS=$(SKIPS) $(BIN)/pytest -q $(REAL_TIME) --durations 10 tests/kernel $(PROCESSOR_TESTS:%=--ignore %)
 
 # Tests that keep a processor busy and have no clock, and those of what a machine has in its first network namespace alone.
 PROCESSOR_TESTS := tests/house tests/mutants tests/native tests/python tests/report tests/kernel/test_ops.py tests/kernel/test_flow_table.py
@@ -191,15 +191,14 @@ $(VENV)/.venv:
 
 $(VENV)/.core: $(VENV)/.venv $(CORE_SOURCES)
 	@tools/need.sh rust cc make pkg-config libelf --optional clang-16 libbpf
-	@echo "Building the core and installing kneepoint into $(VENV)"
+	@echo "Building the core and installing tcpknee into $(VENV)"
 	@# Both use the network and a processor in turn; what fails here says why in the second step.
 	@$(BIN)/python tools/dependencies.py | xargs -d '\n' $(BIN)/pip install --quiet >/dev/null 2>&1 & \
 	    $(DEVELOP) --skip-install; built=$$?; wait; exit $$built
 	@$(DEVELOP) >/dev/null
 	@echo $(PROFILE) > $@
 
-# A second step, because `dev` has an extra of our own package in it, which must be installed by then.
 $(VENV)/.dev: $(VENV)/.core
 	@echo "Installing what the tests need into $(VENV)"
-	@$(BIN)/pip install 'kneepoint[dev]'
+	@$(BIN)/python tools/dependencies.py dev cluster frames | xargs -d '\n' $(BIN)/pip install
 	@touch $@

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from kneepoint import _core
-from kneepoint.errors import ClusterError, KneepointError, RunFolderError, UsageError
-from kneepoint.runs import api, cluster, engines, phase, pool, store, tables, units
 from support import SMALL, knee, spawn, tables_by_one_process, tables_of
+from tcpknee import _core
+from tcpknee.errors import ClusterError, RunFolderError, TcpkneeError, UsageError
+from tcpknee.runs import api, cluster, engines, phase, pool, store, tables, units
 
 LONG = """\
 title = "Long enough for somebody to die"
@@ -132,7 +132,7 @@ def test_a_sweep_on_local_processes_is_byte_equal_to_one_process(tmp_path: Path)
     metas[0].pop("sessions")
     assert metas[0] == metas[1]
     assert (session["cluster"], session["workers"], session["repetitions"]) == ("local:2", 2, 6)
-    assert session["parts"].startswith(f"file://{shared}/kneepoint-")
+    assert session["parts"].startswith(f"file://{shared}/tcpknee-")
     assert not list(shared.iterdir())
     assert not (tmp_path / "many" / "parts").exists()
 
@@ -156,8 +156,8 @@ def test_calls_of_a_function_return_in_order_and_their_errors_say_whose_they_are
         assert found.map(math.sqrt, [16.0, 9.0, 4.0]) == [4.0, 3.0, 2.0]
         with pytest.raises(ClusterError, match="a worker failed: ValueError"):
             found.map(math.sqrt, [1.0, -1.0])
-        monkeypatch.setattr(store, "build", lambda: {**real, "kneepoint": "9.9.9"})
-        with pytest.raises(ClusterError, match=rf"worker tcp://\S+: got kneepoint {_core.version()}; expected 9.9.9"):
+        monkeypatch.setattr(store, "build", lambda: {**real, "tcpknee": "9.9.9"})
+        with pytest.raises(ClusterError, match=rf"worker tcp://\S+: got tcpknee {_core.version()}; expected 9.9.9"):
             found.map(math.sqrt, [1.0])
 
 
@@ -226,7 +226,7 @@ def test_a_place_that_is_not_shared_is_refused_before_the_first_unit(tmp_path: P
     assert not (tmp_path / "run").exists()
 
 
-def test_workers_of_another_version_or_without_kneepoint_are_refused(
+def test_workers_of_another_version_or_without_tcpknee_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worker's build is the real one; the client's is made another."""
@@ -235,15 +235,15 @@ def test_workers_of_another_version_or_without_kneepoint_are_refused(
     job = engines.Job(scenario, SMALL, "small.toml")
     meta = {"scenario_sha256": "", "sessions": []}
     with cluster.connected("local:1", pool.Watcher()) as found:
-        monkeypatch.setattr(store, "build", lambda: {**real, "kneepoint": "9.9.9"})
-        with pytest.raises(ClusterError, match=rf"worker tcp://\S+: got kneepoint {_core.version()}; expected 9.9.9"):
+        monkeypatch.setattr(store, "build", lambda: {**real, "tcpknee": "9.9.9"})
+        with pytest.raises(ClusterError, match=rf"worker tcp://\S+: got tcpknee {_core.version()}; expected 9.9.9"):
             found.open(job, meta, tmp_path, None)
         monkeypatch.setattr(store, "build", lambda: {**real, "core": "0" * 64})
-        with pytest.raises(ClusterError, match=r"another build of kneepoint .* Install the same wheel"):
+        with pytest.raises(ClusterError, match=r"another build of tcpknee .* Install the same wheel"):
             found.open(job, meta, tmp_path, None)
         monkeypatch.undo()
         monkeypatch.setattr(units, "greet", of_the_client_alone(tmp_path, monkeypatch))
-        with pytest.raises(ClusterError, match=r"cannot run Kneepoint: ModuleNotFoundError.*'only_here'"):
+        with pytest.raises(ClusterError, match=r"cannot run tcpknee: ModuleNotFoundError.*'only_here'"):
             found.open(job, meta, tmp_path, None)
 
 
@@ -305,7 +305,7 @@ def test_a_scheduler_without_workers_is_refused_after_a_deadline(
 def test_without_the_extra_the_way_to_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with (
-        pytest.raises(UsageError, match=r"pip install 'kneepoint\[cluster\]'"),
+        pytest.raises(UsageError, match=r"pip install '\.\[cluster\]'"),
         cluster.connected("local:1", pool.Watcher()),
     ):
         pass
@@ -386,10 +386,10 @@ def test_a_part_of_another_version_scenario_or_none_is_refused(tmp_path: Path, m
 
     assert "belongs to another scenario" in refusal(store.Store(parts.url, "def"))
     with monkeypatch.context() as patch:
-        patch.setattr(store, "build", lambda: {**real, "kneepoint": "9.9.9"})
-        assert f"written by kneepoint {real['kneepoint']}; this is kneepoint 9.9.9" in refusal(sent.store())
+        patch.setattr(store, "build", lambda: {**real, "tcpknee": "9.9.9"})
+        assert f"written by tcpknee {real['tcpknee']}; this is tcpknee 9.9.9" in refusal(sent.store())
         patch.setattr(store, "build", lambda: {**real, "core": ""})
-        assert "written by another build of kneepoint" in refusal(sent.store())
+        assert "written by another build of tcpknee" in refusal(sent.store())
     file = tmp_path / "parts" / "flows" / f"{part}.parquet"
     file.write_bytes(file.read_bytes()[:-9])
     assert "cannot be read as a part of a run" in refusal(parts)
@@ -398,8 +398,8 @@ def test_a_part_of_another_version_scenario_or_none_is_refused(tmp_path: Path, m
 def test_a_client_of_another_version_is_refused_by_a_task(tmp_path: Path) -> None:
     """A worker that came after the check meets it here first."""
     sent = parcel(SMALL, "small.toml", str(tmp_path))
-    other = units.Parcel(sent.text, sent.file, sent.files, "abc", sent.parts, (("core", ""), ("kneepoint", "9.9.9")))
-    with pytest.raises(ClusterError, match=r"got kneepoint \S+; expected 9\.9\.9"):
+    other = units.Parcel(sent.text, sent.file, sent.files, "abc", sent.parts, (("core", ""), ("tcpknee", "9.9.9")))
+    with pytest.raises(ClusterError, match=r"got tcpknee \S+; expected 9\.9\.9"):
         units._work(other, [(0, 0)], 1.0)
 
 
@@ -421,6 +421,6 @@ def test_a_store_that_refuses_is_said_in_one_line(url: str, said: str, monkeypat
 def test_an_error_of_ours_crosses_dask_with_its_text() -> None:
     import pickle
 
-    for kind in (ClusterError, RunFolderError, KneepointError):
+    for kind in (ClusterError, RunFolderError, TcpkneeError):
         error = pickle.loads(pickle.dumps(kind("a text")))
         assert (type(error), str(error)) == (kind, "a text")
