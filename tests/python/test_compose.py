@@ -68,16 +68,33 @@ def test_set_refuses_a_table_that_is_a_value() -> None:
         compose.comparison(["cubic"], rate="1Mbit/s", rtt="1ms", set={"duration.long": "1s"})
 
 
-def test_set_reads_numbers_lists_and_texts() -> None:
-    found = compose.assignments(
-        ["sender.initcwnd=10,20", "receiver.gro=false", "flow.bytes=1MB", "path.loss=periodic 0.1%"]
-    )
-    assert found == {
-        "sender.initcwnd": [10, 20],
-        "receiver.gro": False,
-        "flow.bytes": "1MB",
-        "path.loss": "periodic 0.1%",
-    }
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        ("10,20", [10, 20]),
+        ("[10, 20]", [10, 20]),
+        ("2.5", 2.5),
+        ("2.5,3", [2.5, 3]),
+        ("-1e-3", -0.001),
+        ("1_000", 1000),
+        ("false", False),
+        ("true,false", [True, False]),
+        ("1MB", "1MB"),
+        ("100kB, 1MB", ["100kB", "1MB"]),
+        ("0,10ms", [0, "10ms"]),
+        ("0.5,1bdp", [0.5, "1bdp"]),
+        ('"1MB"', "1MB"),
+        ("'pareto 1.2, 10kB'", "pareto 1.2, 10kB"),
+        ('["10ms", "20ms"]', ["10ms", "20ms"]),
+        ("periodic 0.1%", "periodic 0.1%"),
+        ("2026-11-27", "2026-11-27"),
+        ("1]\nother = [2", "1]\nother = [2"),
+        ("", ""),
+    ],
+)
+def test_set_reads_what_toml_reads_lists_at_commas_and_other_text(given: str, value: object) -> None:
+    found = compose.assignments([f"flow.bbr1.key={given}"])["flow.bbr1.key"]
+    assert (found, type(found)) == (value, type(value))
 
 
 @pytest.mark.parametrize(

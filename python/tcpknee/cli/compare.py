@@ -27,7 +27,7 @@ from .options import SEED_MAX, Options, Whole, out_option, planning_options, run
     "set_",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Any other key of a scenario, as in sender.initcwnd=20 or flow.bytes=1MB.",
+    help="Any other key of a scenario, as in sender.initcwnd=20 or flow.bbr1.cwnd_gain=2,2.5.",
 )
 @out_option("Run folder; by default runs/compare-N.")
 @planning_options

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tcpknee.errors import ScenarioError, UsageError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _ENTRANT = re.compile(r"([A-Za-z0-9_-]+)(?::(\d+))?")
@@ -90,7 +96,7 @@ def axis(text: str | None) -> str | list[str] | None:
 
 
 def assignments(texts: Sequence[str]) -> dict[str, Any]:
-    """`KEY=VALUE` of --set: numbers, true and false as such, lists at commas, the rest as text."""
+    """`KEY=VALUE` of --set. A value that TOML reads is what TOML says; commas make a list; the rest is text."""
     found: dict[str, Any] = {}
     for text in texts:
         key, sign, value = text.partition("=")
@@ -98,18 +104,20 @@ def assignments(texts: Sequence[str]) -> dict[str, Any]:
             raise UsageError(
                 f'--set: got "{text}"; expected KEY=VALUE, as in sender.initcwnd=20. `knee list keys` prints the keys.'
             )
-        values = [_scalar(part.strip()) for part in value.split(",")]
+        values = _read(value) or [part for text in value.split(",") for part in _read(text) or [text.strip()]]
         found[key.strip()] = values if len(values) > 1 else values[0]
     return found
 
 
-def _scalar(text: str) -> Any:
-    if text in ("true", "false"):
-        return text == "true"
+def _read(text: str) -> list[Any] | None:
+    """The values of TOML that stand in `text`, with commas between them; None where it is other text, as `10ms`."""
     try:
-        return int(text)
-    except ValueError:
-        return text
+        found = tomllib.loads(f"values = [{text}]")
+    except tomllib.TOMLDecodeError:
+        return None
+    # A day is text with TOML's look, and a line break could begin another key.
+    values = found["values"] if len(found) == 1 else []
+    return values if all(isinstance(value, bool | int | float | str | list) for value in values) else None
 
 
 def _warmup(duration: str) -> str:
