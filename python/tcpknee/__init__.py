@@ -3,7 +3,7 @@
     import tcpknee
     run = tcpknee.compare("cubic", "bbr1", rate="50Mbit/s", rtt="100ms", loss="1.5%")
 
-`run`, `compare` and `open` return a `Run` with its tables, statistics and verdicts;
+`run`, `compare` and `open` return a `Run` with its tables, statistics and verdicts; `diff` lays two side by side;
 `sockets` returns the TCP sockets of this host, `import_ss` those of dumps of ss, and so on for each importer
 (`tcpknee.imports`). `Dataset` is a folder of tables, whatever wrote them; `sql` asks one. Nothing heavy is imported
 before it is used.
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .live.record import sockets
     from .pages.fleet_report import fleet_report
     from .runs.api import compare, open, run
+    from .runs.differences import diff
     from .runs.results import Run
     from .writing import allow_foreign_folders
 
@@ -59,6 +60,7 @@ __all__ = [
     "UsageError",
     "allow_foreign_folders",
     "compare",
+    "diff",
     "fleet_report",
     "import_flent",
     "import_iperf3",
@@ -76,6 +78,7 @@ _LAZY = {
     "run": "runs.api",
     "compare": "runs.api",
     "open": "runs.api",
+    "diff": "runs.differences",
     "Run": "runs.results",
     "Table": "datasets.table",
     "sockets": "live.record",
@@ -97,3 +100,8 @@ def __getattr__(name: str) -> object:
 
         return getattr(import_module(f".{module}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What there is to use, also what is imported at first use."""
+    return sorted({*globals(), *__all__, "__version__"})

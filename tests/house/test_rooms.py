@@ -43,7 +43,16 @@ ALLOWED: dict[str, set[str]] = {
 DOORS = {"__init__.py", "__main__.py"}
 """Modules beside the rooms that lead into them; the others serve every room, and import none."""
 
-READERS = {"runs.groups", "runs.results", "runs.summary", "runs.api", "live.profile", "live.trace"}
+READERS = {
+    "runs.groups",
+    "runs.results",
+    "runs.summary",
+    "runs.api",
+    "runs.differences",
+    "runs.differences_told",
+    "live.profile",
+    "live.trace",
+}
 """What pages may read a run, a profile or a trace with: never what runs or takes one."""
 
 

@@ -9,15 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import synthetic
-from tcpknee import pages
-from tcpknee.cli.app import app
-from tcpknee.errors import UsageError
+import tcpknee
 from tcpknee.pages import export, page
+from tcpknee.pages.both import Both
 from tcpknee.pages.figures import cpu, host_costs
-from tcpknee.pages.observed import opened
 from tcpknee.pages.run import ReportRun
 
 
@@ -86,42 +83,27 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return sim, kernel
 
 
-def test_the_model_stands_beside_the_measurement_whichever_is_reported(both):
-    sim, kernel = both
-    for run, against in (both, both[::-1]):
-        rows = [bar["row"] for bar in host_costs.bars(opened(run, against))]
-        assert sorted(rows) == ["bbr1, measured", "bbr1, model", "cubic, measured", "cubic, model"]
-    (model, measured, *_) = host_costs.bars(opened(sim, kernel))
-    assert model["spent"] == host_costs.bars(opened(sim))[0]["spent"]
-    assert measured["spent"] == host_costs.bars(opened(kernel))[0]["spent"]
+def test_the_model_stands_beside_the_measurement_whichever_comes_first(both):
+    for runs in (both, both[::-1]):
+        rows = [bar["row"] for bar in host_costs.bars(Both(tcpknee.diff(*runs)))]
+        names = [run.name for run in runs]
+        assert rows == [f"{algorithm}, {name}" for algorithm in ("cubic", "bbr1") for name in names]
+    (model, measured, *_) = host_costs.bars(Both(tcpknee.diff(*both)))
+    assert model["spent"] == host_costs.bars(ReportRun.open(both[0]))[0]["spent"]
+    assert measured["spent"] == host_costs.bars(ReportRun.open(both[1]))[0]["spent"]
 
 
 def test_the_caption_has_the_error_of_each_class(both):
-    for run, against in (both, both[::-1]):
-        found = host_costs.bars(opened(run, against))
-        words = host_costs.words(opened(run, against))
-        model = next(bar["spent"] for bar in found if bar["row"] == "cubic, model")
-        measured = next(bar["spent"] for bar in found if bar["row"] == "cubic, measured")
+    for runs in (both, both[::-1]):
+        run = Both(tcpknee.diff(*runs))
+        found, words = host_costs.bars(run), host_costs.words(run)
+        model = next(bar["spent"] for bar in found if bar["row"] == "cubic, sim")
+        measured = next(bar["spent"] for bar in found if bar["row"] == "cubic, kernel")
         off = 100 * (model["TCP/IP"] - measured["TCP/IP"]) / sum(measured.values())
         (said,) = re.findall(r"By class, model and measurement of cubic \([^)]+\) in ns: (.*?)\. ", words + " ")
         assert f"({off:+.0f} % of all)" in next(word for word in said.split(", ") if word.startswith("TCP/IP"))
         assert "By class, model and measurement of bbr1" in words
-    assert "By class" not in host_costs.words(opened(both[0]))
-
-
-def test_report_takes_a_run_by_the_other_engine(both, tmp_path):
-    sim, kernel = map(str, both)
-    out = tmp_path / "both.html"
-    found = CliRunner().invoke(app, ["report", sim, "--against", kernel, "--out", str(out)], catch_exceptions=False)
-    assert found.exit_code == 0
-    assert "cubic, model" in out.read_text() and "cubic, measured" in out.read_text()
-
-
-def test_what_is_no_run_by_the_other_engine_is_refused(both, case, tmp_path):
-    with pytest.raises(UsageError, match="against: got two runs by the engine sim; expected one by sim and one by"):
-        pages.save(both[0], "host-costs", tmp_path / "x.svg", against=case("hosts"))
-    with pytest.raises(UsageError, match="against: got runs without a cell in common"):
-        pages.save(both[0], "host-costs", tmp_path / "x.svg", against=case("measured"))
+    assert "By class" not in host_costs.words(ReportRun.open(both[0]))
 
 
 def test_shares_are_of_the_time_since_the_row_before():

@@ -21,6 +21,7 @@ VERBS = {
     "calibrate": "calibrate",
     "compare": "compare",
     "conform": "conform",
+    "diff": "diff",
     "doctor": "doctor",
     "export": "export",
     "fleet": "fleet:group",

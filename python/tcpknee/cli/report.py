@@ -19,7 +19,7 @@ from .options import PATH, Whole, foreign, is_given, quiet_option
     "--against",
     metavar="DIR",
     type=PATH,
-    help="Of a profile: lay this other profile beside it. Of a run: the same scenario by the other engine.",
+    help="Of a profile: lay this other profile beside it. Two runs: knee diff --report.",
 )
 @click.option("--out", metavar="FILE", type=PATH, help="By default DIR/report.html or DIR/FIGURE.FORMAT.")
 @click.option("--figure", metavar="NAME", help="Write only this figure.")
@@ -71,7 +71,12 @@ def command(
             raise click.UsageError(f"--figure, --condition: {run} is a profile, whose page has one figure.")
         _profile_report(run, against, out, quiet)
         return 0
-    write(run, out, figure, format, condition, quiet=quiet, against=against)
+    if against is not None:
+        raise UsageError(
+            f"--against: got {against}; expected none, because {run} is no profile. Two runs are laid over each other "
+            "by `knee diff RUN RUN --report`."
+        )
+    write(run, out, figure, format, condition, quiet=quiet)
     return 0
 
 
@@ -83,16 +88,13 @@ def write(
     condition: int | None = None,
     tell: Callable[[str], None] = say.line,
     quiet: bool = False,
-    against: Path | None = None,
 ) -> None:
-    """Writes the report, or one figure of it, and says where; `against`: a run by the other engine to lay beside it."""
+    """Writes the report, or one figure of it, and says where."""
     from tcpknee import pages
     from tcpknee.live import trace
     from tcpknee.runs.progress import Phase
 
     is_trace = trace.is_trace(run)
-    if against is not None and not (run / "run.json").is_file():
-        raise UsageError(f"--against: got {against}; expected none, because {run} is neither a run nor a profile.")
     if condition is not None and not (run / "run.json").is_file() and run.is_dir():
         raise UsageError(f"--condition: got {condition}; expected none, because {run} is no run, which alone has some.")
     if is_trace and figure in (None, "trace"):
@@ -106,12 +108,12 @@ def write(
             )
         target = out or run / "report.html"
         with Phase("Writing the report", quiet=quiet):
-            pages.write(run, target, against=against)
+            pages.write(run, target)
         tell(f"Report: {target}")
     else:
         target = out or run / f"{figure}.{format}"
         with Phase("Drawing the figure", quiet=quiet):
-            pages.save(run, figure, target, condition=condition or 0, against=against)
+            pages.save(run, figure, target, condition=condition or 0)
         tell(f"Figure: {target}")
 
 

@@ -106,13 +106,46 @@ def ratio(quotients: npt.ArrayLike) -> Estimate | None:
     return logarithms.map(lambda value: float(np.exp(value)))
 
 
+def difference_apart(left: Floats, right: Floats) -> Estimate | None:
+    """The mean of `right` less that of `left`, whose units are independent of each other, with the 95 % interval of
+    Welch (1947). NaN values do not count; None where either has no value."""
+    left, right = (values[~np.isnan(values)] for values in (left, right))
+    of_left, of_right = estimate(left), estimate(right)
+    if of_left is None or of_right is None:
+        return None
+    step, n = of_right.mean - of_left.mean, min(of_left.n, of_right.n)
+    if n == 1:
+        return Estimate(step, None, None, 1)
+    if of_left.identical and of_right.identical:
+        equal = abs(step) <= _ROUNDING * abs(of_left.mean)
+        step = 0.0 if equal else step
+        return Estimate(step, step, step, n, identical=True)
+    errors = [
+        0.0 if found.identical else float(values.var(ddof=1)) / found.n
+        for values, found in ((left, of_left), (right, of_right))
+    ]
+    degrees = sum(errors) ** 2 / (errors[0] ** 2 / (of_left.n - 1) + errors[1] ** 2 / (of_right.n - 1))
+    half = t_quantile(degrees) * float(np.sqrt(sum(errors)))
+    return Estimate(step, step - half, step + half, n)
+
+
+def ratio_apart(left: Floats, right: Floats) -> Estimate | None:
+    """`ratio` of `right` to `left` where their units are independent: the ratio of the geometric means. None where
+    there is no value, or one that is not above 0."""
+    left, right = (values[~np.isnan(values)] for values in (left, right))
+    if np.any(left <= 0) or np.any(right <= 0):
+        return None
+    logarithms = difference_apart(np.log(left), np.log(right))
+    return None if logarithms is None else logarithms.map(lambda value: float(np.exp(value)))
+
+
 def half_width(deviation: float, n: int) -> float:
     """Half the 95 % interval of a mean of `n` >= 2 values with that sample standard deviation."""
     return t_quantile(n - 1) * deviation / float(np.sqrt(n))
 
 
 @lru_cache(maxsize=256)
-def t_quantile(degrees: int) -> float:
+def t_quantile(degrees: float) -> float:
     """Two-sided 95 % quantile of Student's t: 12.706 for one degree of freedom, 1.96 for very many."""
     from scipy.special import stdtrit
 

@@ -17,9 +17,11 @@ from .stats import (
     Floats,
     Indices,
     Unit,
+    difference_apart,
     estimate,
     half_width,
     ratio,
+    ratio_apart,
     units_for,
 )
 
@@ -37,8 +39,9 @@ class Side:
 class Pair:
     """Two groups to compare in `metrics`, the first of which matters most.
 
-    Units of the same number are paired. `shared`: the two shared a path, so that sums are compared per member.
-    `places` tells where each was measured, and `axes` what both places have in common.
+    Units of the same number are paired, unless `apart`: then the two are independent samples. `shared`: the two
+    shared a path, so that sums are compared per member. `places` tells where each was measured, and `axes` what both
+    places have in common.
     """
 
     a: Side
@@ -47,6 +50,7 @@ class Pair:
     shared: bool
     places: tuple[int, int]
     axes: Mapping[str, str]
+    apart: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,16 @@ class Verdict:
     units_needed: int | None
     text: str
     primary: bool
+
+    @property
+    def word(self) -> str:
+        """What `b` is beside `a`: better or worse; higher or lower where a metric has no better; else the decision."""
+        if self.decision not in ("more", "less"):
+            return self.decision
+        sign, better = (1 if self.decision == "more" else -1), metrics.BY_NAME[self.metric].better
+        if not better:
+            return "higher" if sign > 0 else "lower"
+        return "better" if sign == better else "worse"
 
     @property
     def value(self) -> float:
@@ -104,14 +118,19 @@ def compare(pairs: Iterable[Pair], unit: Unit) -> list[Verdict]:
 
 
 def _compare(pair: Pair, name: str, unit: Unit) -> Verdict | None:
-    left, right = paired(pair, name)
-    if not len(left):
+    left, right = apart(pair, name) if pair.apart else paired(pair, name)
+    if not len(left) or not len(right):
         return None
     is_ratio = bool(np.all(left > 0) and np.all(right > 0))
-    found = ratio(right / left) if is_ratio else estimate(right - left)
+    if pair.apart:
+        found = ratio_apart(left, right) if is_ratio else difference_apart(left, right)
+    else:
+        found = ratio(right / left) if is_ratio else estimate(right - left)
     assert found is not None
     decision = _decision(found, 1.0 if is_ratio else 0.0)
-    too_wide, needed = _needed(left, right, is_ratio=is_ratio) if decision == "none shown" else (False, None)
+    too_wide, needed = False, None
+    if decision == "none shown":
+        too_wide, needed = _needed(left, right, is_ratio=is_ratio, apart=pair.apart)
     verdict = Verdict(
         metric=name,
         a=pair.a.label,
@@ -141,6 +160,12 @@ def paired(pair: Pair, name: str) -> tuple[Floats, Floats]:
     return left[known], right[known]
 
 
+def apart(pair: Pair, name: str) -> tuple[Floats, Floats]:
+    """Values of the units of each."""
+    left, right = pair.a.values[name], pair.b.values[name]
+    return left[~np.isnan(left)], right[~np.isnan(right)]
+
+
 def _decision(found: Estimate, equal: float) -> str:
     """Of an interval around what it is when there is no difference."""
     if found.low is None or found.high is None:
@@ -152,14 +177,18 @@ def _decision(found: Estimate, equal: float) -> str:
     return "less" if found.high < equal else "none shown"
 
 
-def _needed(left: Floats, right: Floats, *, is_ratio: bool) -> tuple[bool, int | None]:
+def _needed(left: Floats, right: Floats, *, is_ratio: bool, apart: bool) -> tuple[bool, int | None]:
     """Whether the interval is too wide to decide `MINIMAL_EFFECT`, and how many units would do if that can be
-    told."""
-    steps = np.log(right / left) if is_ratio else right - left
+    told; of samples `apart`, in each."""
     half = math.log(1 + MINIMAL_EFFECT) if is_ratio else MINIMAL_EFFECT * float(np.mean(left))
     if half <= 0:
         return False, None
-    n, deviation = len(steps), float(np.std(steps, ddof=1))
+    if is_ratio:
+        left, right = np.log(left), np.log(right)
+    if apart:
+        n, deviation = min(len(left), len(right)), float(np.hypot(np.std(left, ddof=1), np.std(right, ddof=1)))
+    else:
+        n, deviation = len(left), float(np.std(right - left, ddof=1))
     if half_width(deviation, n) <= half:
         return False, None
     needed = units_for(deviation, half)

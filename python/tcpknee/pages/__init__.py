@@ -13,28 +13,34 @@ from typing import Any
 __all__ = ["chart", "figure_names", "save", "write"]
 
 
-def write(run: Any, out_html: str | Path, *, against: Any = None) -> Path:
+def write(run: Any, out_html: str | Path) -> Path:
     """Writes the report of `run` (a folder, a `tcpknee.Run` or a `tcpknee.Dataset`) as one HTML file that needs no
-    network. `against`: a run of the same scenario by the other engine; the figure of what the hosts spent shows both.
+    network; of a `tcpknee.diff` the page of its two runs, whose figures lie over each other.
 
     Returns its path. Raises RunFolderError when there is nothing to read or the file cannot be written, MissingTable
-    when a run lacks `flows`, UsageError when `against` is no such run.
+    when a run lacks `flows`.
     """
+    from tcpknee.runs.differences import Diff
+
+    if isinstance(run, Diff):
+        from . import diff_page
+
+        return diff_page.write(run, Path(out_html))
     from . import page
 
-    return page.write(run, Path(out_html), against)
+    return page.write(run, Path(out_html))
 
 
-def save(run: Any, figure: str, path: str | Path, *, condition: int = 0, against: Any = None) -> Path:
+def save(run: Any, figure: str, path: str | Path, *, condition: int = 0) -> Path:
     """Writes one figure as PNG or SVG, by the ending of `path`.
 
-    `condition` picks the setting of the matrix that a figure over time shows; `against` as in `write`.
+    `condition` picks the setting of the matrix that a figure over time shows.
     Raises UsageError for an unknown figure or ending, or when the figure does not apply: "timeseries" is drawn of
     recordings, imports and traces too.
     """
     from . import export
 
-    return export.save(run, figure, Path(path), condition=condition, against=against)
+    return export.save(run, figure, Path(path), condition=condition)
 
 
 def chart(run: Any, figure: str, *, condition: int = 0) -> Any:

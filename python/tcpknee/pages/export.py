@@ -100,9 +100,9 @@ def chart(run: Any, name: str, *, condition: int = 0) -> Any:
     return alt.Chart.from_dict(spec(opened(run), find(name), condition=condition))
 
 
-def save(run: Any, name: str, path: Path, *, condition: int = 0, against: Any = None) -> Path:
+def save(run: Any, name: str, path: Path, *, condition: int = 0) -> Path:
     figure = find(name)
-    return save_spec(spec(opened(run, against), figure, condition=condition), path)
+    return save_spec(spec(opened(run), figure, condition=condition), path)
 
 
 def save_spec(found: dict[str, Any], path: Path) -> Path:

@@ -47,32 +47,11 @@ class Observed:
         return not any(marks.is_dense(block) for blocks in self.series.lines().values() for block in blocks)
 
 
-def opened(found: Any, against: Any = None) -> ReportRun | Observed:
-    """What figures are drawn of: a run (`tcpknee.Run`), a `tcpknee.Dataset`, or the path of a folder of any kind;
-    and for a run the same scenario by the other engine, `against`.
+def opened(found: Any) -> ReportRun | Observed:
+    """What figures are drawn of: a run (`tcpknee.Run`), a `tcpknee.Dataset`, or the path of a folder of any kind.
 
-    Raises RunFolderError when there is none, UsageError when `against` is no such run.
+    Raises RunFolderError when there is none.
     """
-    if against is None:
-        return _opened(found)
-    one, other = _opened(found), _opened(against)
-    if not isinstance(one, ReportRun) or not isinstance(other, ReportRun):
-        raise UsageError("against: got a folder that is no run; expected two runs of one scenario, one by each engine.")
-    engines = one.meta["engine"], other.meta["engine"]
-    if engines[0] == engines[1]:
-        raise UsageError(f"against: got two runs by the engine {engines[0]}; expected one by sim and one by kernel.")
-    if not {frozenset(cell.axes) for cell in one.cells.values()} & {
-        frozenset(cell.axes) for cell in other.cells.values()
-    }:
-        raise UsageError(
-            "against: got runs without a cell in common; expected two runs of one scenario. "
-            "`knee run SCENARIO --engine kernel --measure stacks` makes the other one."
-        )
-    one.beside = other
-    return one
-
-
-def _opened(found: Any) -> ReportRun | Observed:
     if isinstance(found, str | Path):
         folder = Path(found)
         found = folder if (folder / manifest.RUN).is_file() else Dataset(folder)

@@ -16,8 +16,8 @@ from .sources import SAMPLES
 BYTES_AT_MOST = 3_000_000
 
 
-def write(source: Any, out: Path, against: Any = None) -> Path:
-    found = opened(source, against)
+def write(source: Any, out: Path) -> Path:
+    found = opened(source)
     text = dataset_page.render(found) if isinstance(found, Observed) else render(found)
     export.write_file(out, text.encode("utf-8"))
     return out

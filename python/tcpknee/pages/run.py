@@ -86,8 +86,11 @@ class ReportRun:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.meta = run.meta
-        self.beside: ReportRun | None = None
-        """The same scenario by the other engine, which some figures show beside this run."""
+
+    @property
+    def parts(self) -> list[tuple[ReportRun, int, str]]:
+        """The runs that it is made of; what their cells' numbers are less than here, and what each is called."""
+        return [(self, 0, "")]
 
     @classmethod
     def open(cls, run: Any) -> ReportRun:

@@ -32,12 +32,12 @@ def as_json(runs: Sequence[Run]) -> dict[str, Any]:
         "schema": SCHEMA,
         "cells": [entry for run in runs for entry in _cells(run)],
         "verdicts": [
-            {"scenario": run.meta["file"], **_verdict(verdict)} for run in runs for verdict in run.summary.verdicts
+            {"scenario": run.meta["file"], **verdict_json(verdict)} for run in runs for verdict in run.summary.verdicts
         ],
         "over_paths": [
             {
                 "scenario": run.meta["file"],
-                **_verdict(one.verdict, "paths"),
+                **verdict_json(one.verdict, "paths"),
                 "greater_on": one.greater,
                 "text": one.text,
             }
@@ -353,7 +353,7 @@ def _cells(run: Run) -> Iterator[dict[str, Any]]:
         }
 
 
-def _verdict(verdict: Verdict, units: str = "repetitions") -> dict[str, Any]:
+def verdict_json(verdict: Verdict, units: str = "repetitions") -> dict[str, Any]:
     """The entry of `--json`; `units`: what its evidence is counted in."""
     return {
         "metric": verdict.metric,
@@ -364,6 +364,7 @@ def _verdict(verdict: Verdict, units: str = "repetitions") -> dict[str, Any]:
         "shared": verdict.shared,
         verdict.scale: verdict.found.json(),
         "decision": verdict.decision,
+        "word": verdict.word,
         "too_wide": verdict.too_wide,
         f"{units}_needed": verdict.units_needed,
         "text": verdict.text,

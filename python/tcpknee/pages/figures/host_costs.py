@@ -112,12 +112,11 @@ def words(run: ReportRun) -> str:
 
 def _errors(found: list[dict[str, Any]]) -> list[str]:
     """Of each cell that has both bars, what model and measurement say of each class."""
-    spent = {(bar["row"], bar["condition"]): bar["spent"] for bar in found}
+    spent = {(bar["entrants"], bar["condition"], bar["engine"]): bar["spent"] for bar in found}
     said = []
-    for (row, condition), model in spent.items():
-        name, _, kind = row.rpartition(", ")
-        measured = spent.get((f"{name}, measured", condition))
-        if kind != "model" or measured is None:
+    for (name, condition, engine), model in spent.items():
+        measured = spent.get((name, condition, "kernel"))
+        if engine != "sim" or measured is None:
             continue
         whole = sum(measured.values())
         pairs = {word: (model.get(word, 0.0), measured.get(word, 0.0)) for word in CLASSES}
@@ -136,29 +135,29 @@ def ink(word: str) -> str:
 
 def unit(run: ReportRun) -> str:
     """What the time is divided by: the request where every flow asks for some, else the byte."""
-    runs = [run] if run.beside is None else [run, run.beside]
-    asks = all("requests_per_sec" in group.metrics for one in runs for _, group in one.measured)
-    return "request" if asks else "byte"
+    return "request" if all("requests_per_sec" in group.metrics for _, group in run.measured) else "byte"
 
 
 def bars(run: ReportRun) -> list[dict[str, Any]]:
-    """A bar for each cell that has costs, `spent` with ns by class; of another run beside this one too."""
-    of = unit(run)
-    both = [(run, _spent(run, of))]
-    if run.beside is not None:
-        both.append((run.beside, _spent(run.beside, of)))
-    indices = [{frozenset(cell.axes): cell.index for cell in one.cells.values()} for one, _ in both]
-    found = []
-    for cell in run.cells.values():
-        for (one, spent), index_of in zip(both, indices, strict=True):
-            classes = spent.get(index_of.get(frozenset(cell.axes), -1), {})
-            if sum(classes.values()) <= 0:
+    """A bar for each cell that has costs, `spent` with ns by class; those of one cell of two runs stand together."""
+    of, found = unit(run), []
+    for part, shift, name in run.parts:
+        spent = _spent(part, of)
+        for cell in part.cells:
+            if sum((classes := spent.get(cell, {})).values()) <= 0:
                 continue
-            label = run.entrants_words(cell.index)
-            if run.beside is not None:
-                label += ", model" if one.meta["engine"] == "sim" else ", measured"
-            found.append({"row": label, "condition": run.condition_of[cell.index].label, "spent": classes})
-    return found
+            words = part.entrants_words(cell)
+            found.append(
+                {
+                    "row": f"{words}, {name}" if name else words,
+                    "condition": run.condition_of[cell + shift].label,
+                    "entrants": words,
+                    "engine": part.meta["engine"],
+                    "spent": classes,
+                }
+            )
+    places = list(dict.fromkeys((bar["condition"], bar["entrants"]) for bar in found))
+    return sorted(found, key=lambda bar: places.index((bar["condition"], bar["entrants"])))
 
 
 def pieces(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
