@@ -25,6 +25,7 @@ from tcpknee.claims.catalogue import ARTICLES, CLAIMS
 from tcpknee.claims.claim import ENGINES, Claim
 from tcpknee.cli import conform
 from tcpknee.conformance import beside, reference
+from tcpknee.datasets.dataset import OF_TRACES
 from tcpknee.evidence.metrics import METRICS, SIZES, TOTALS
 from tcpknee.fleet import connections as fleet
 from tcpknee.imports import IMPORTERS, Kind, Option
@@ -433,7 +434,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "imports": imports,
     "record": lambda: written(_core.record_tables()),
     "fleet": fleet_tables,
-    "trace": lambda: written(_core.trace_tables()),
+    "trace": lambda: written({name: _core.trace_tables()[columns] for name, columns in OF_TRACES.items()}),
     "profile": lambda: written(_core.profile_registry()["tables"]),
     "host_counters": host_counters,
     "algorithms": algorithms,

@@ -70,11 +70,22 @@ def duration(ns: int) -> str:
     return f"{minutes} min {rest} s"
 
 
-def suggest(got: str, known: Sequence[str], expected: str, shown: Sequence[str] | None = None) -> str:
-    """`expected …: a, b, c. Did you mean "b"?`; of many that are known, `shown` are said."""
-    from difflib import get_close_matches
+_MOST_SUGGESTED = 20
+"""Names that a sentence lists; of more the nearest."""
 
+
+def suggest(
+    got: str, known: Sequence[str], expected: str, shown: Sequence[str] | None = None, besides: str = ""
+) -> str:
+    """The end of a sentence, and perhaps another: `expected …: a, b, c. Did you mean "b"?`.
+
+    Of many that are known the nearest are said, unless `shown` are to be; `besides`: what else may stand there."""
+    from difflib import SequenceMatcher, get_close_matches
+
+    if shown is None and len(known) > _MOST_SUGGESTED:
+        near = sorted(known, key=lambda name: -SequenceMatcher(None, got, name).ratio())[: _MOST_SUGGESTED // 4]
+        listed = f"{', '.join(near)} and {len(known) - len(near)} more"
+    else:
+        listed = ", ".join(known if shown is None else shown)
     close = get_close_matches(got, known, n=1)
-    return f"{expected} {', '.join(known if shown is None else shown)}" + (
-        f'. Did you mean "{close[0]}"?' if close else ""
-    )
+    return f"{expected} {listed}{besides}." + (f' Did you mean "{close[0]}"?' if close else "")

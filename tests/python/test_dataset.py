@@ -167,7 +167,7 @@ def test_a_killed_trace_and_foreign_tables_are_told_apart(tmp_path: Path) -> Non
 
 
 def test_what_is_no_dataset_is_said_in_one_paragraph(tmp_path: Path) -> None:
-    with pytest.raises(RunFolderError, match="gone: is not there; expected one with tables"):
+    with pytest.raises(RunFolderError, match="gone: is not there; expected a folder with tables"):
         Dataset(tmp_path / "gone")
     with pytest.raises(RunFolderError, match="holds no table; expected Parquet files"):
         Dataset(tmp_path)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import tcpknee
-from support import SMALL, Ended
+from support import SMALL, Ended, tables_of
 from tcpknee import writing
+from tcpknee.human import suggest
 from tcpknee.runs import output
 
 Call = Callable[..., Ended]
@@ -145,7 +148,10 @@ def test_all_mistakes_of_a_command_line_come_at_once(call: Call) -> None:
         ("run r", "r: is a folder; expected a scenario file. `knee run --resume --out r` goes on with the run in it."),
         ("run empty.toml", "empty.toml:1: duration: missing; "),
         ("report s.toml", "s.toml: is not JSON, or is cut off ("),
-        ("report nosuch", "nosuch: is not there; expected one with tables, as `knee record` and `knee run` write it."),
+        (
+            "report nosuch",
+            "nosuch: is not there; expected a folder with tables, as `knee record` and `knee run` write it.",
+        ),
         ("export r --format csv --out s.toml", "s.toml: is a file; expected a folder, or a name that is free. "),
         ("export s.toml --format pcapng --out x", "s.toml: got a file; expected a run folder"),
     ],
@@ -240,3 +246,65 @@ def test_an_unknown_argument_of_the_api_is_refused_by_the_name_of_the_function()
         tcpknee.compare("cubci")
     with pytest.raises(tcpknee.ScenarioError, match=r"^run\(\): path\.rtt: missing; "):
         tcpknee.run(duration="1s", path={"rate": "1Mbit/s"}, flow=[{"algorithm": "cubic"}])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["sql", "r", "select 1"], "knee sql: got the folder r before the query; expected it behind: knee sql 'select"),
+        (["sql", "select * from trace_events", "r"], 'r: got the table "trace_events"; expected one of cpu, events,'),
+        (["sql", "select * from flow", "r"], 'r: got the table "flow"; expected one of '),
+        (["doctor", "--fix", "--undo"], "knee doctor: got --fix and --undo; expected one of them."),
+        (["doctor", "--explain", "bbr_without_fq"], 'knee doctor: got the rule "bbr_without_fq"; expected one of '),
+        (["doctor", "nosuch"], 'knee doctor: got the rule "nosuch"; expected one of `knee list rules`.'),
+        (["gallery", "nosuch"], 'knee gallery: got "nosuch"; expected one of `knee list scenarios`.'),
+        (["gallery", "--only", "nosuch"], 'knee gallery: --only: got "nosuch"; expected claims: '),
+        (["list", "foo"], 'knee list: got "foo"; expected one of algorithms, queues, losses, '),
+        (["list", "algorithms", "cubik"], 'knee list algorithms: got "cubik"; expected one of '),
+        (
+            ["report", "r", "--figure", "goodput", "--condition", "3", "--out", "x.svg"],
+            '--condition: got 3 for the figure "goodput", which shows every condition; expected no --condition',
+        ),
+        (["version"], "knee: No such command 'version'. Did you mean '--version'? `knee --help`"),
+    ],
+)
+def test_a_sentence_says_its_subject_what_it_got_and_ends_once(
+    call: Call, place: Path, words: list[str], said: str
+) -> None:
+    [line] = lines_of(call(*words))
+    assert line.startswith(said), line
+    assert not re.search(r"\?\.|\.\.|sqlite_", line)
+    assert len(line) < 400, "a wall of names helps nobody"
+
+
+def test_of_many_names_the_nearest_are_said() -> None:
+    names = [f"name-{number}" for number in range(30)]
+    assert suggest("zame-7", names, "expected one of").startswith("expected one of name-7, ")
+    assert suggest("zame-7", names, "expected one of").endswith(' and 25 more. Did you mean "name-7"?')
+    assert suggest("x", ["a", "b"], "expected", besides=", or a column") == "expected a, b, or a column."
+
+
+def test_help_and_version_are_found_under_every_name(call: Call) -> None:
+    assert call("help").out == call("--help").out
+    assert call("help", "fleet", "compare").out == call("fleet", "compare", "--help").out
+    assert call("-V").out == call("--version").out == f"tcpknee {tcpknee.__version__}\n"
+    [line] = lines_of(call("help", "nosuch"))
+    assert "No such command 'nosuch'" in line
+
+
+def test_one_entry_of_a_registry_is_listed_by_its_name(call: Call) -> None:
+    listed = call("list", "algorithms", "bbr1", "cubic").out.splitlines()
+    assert [line.split()[0] for line in listed if not line.startswith(" ")] == ["bbr1", "cubic"]
+    assert call("list", "tables", "queue").out.splitlines()[0] == "queue"
+    assert call("list", "keys", "path.rtt").out.startswith("path.rtt")
+
+
+def test_a_scenario_comes_from_stdin_too(place: Path) -> None:
+    words = [sys.executable, "-m", "tcpknee", "run", "-", "-q", "--out", "piped"]
+    subprocess.run(words, cwd=place, input=SMALL.encode(), check=True, capture_output=True)
+    assert tables_of(place / "piped") == tables_of(place / "r")
+
+
+def test_completion_finds_what_is_imported_at_first_use() -> None:
+    assert {"compare", "run", "open", "diff", "sql", "__version__"} <= set(dir(tcpknee))
+    assert all(hasattr(tcpknee, name) for name in dir(tcpknee))

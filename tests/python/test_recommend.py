@@ -326,8 +326,8 @@ def test_data_that_says_no_path_ends_with_what_is_wrong_with_it(
 
 def test_a_role_and_data_are_two_sources_of_paths(call: Call, tmp_path: File) -> None:
     both = call("recommend", "--role", "public", "--from", recorded(tmp_path / "rec", {}))
-    assert (both.code, "--role: got it with --from; expected paths by one of them" in both.err) == (2, True)
+    assert (both.code, "got --role and --from; expected paths by one of them" in both.err) == (2, True)
     spaces = call("recommend", "--netns", "web", "--from", recorded(tmp_path / "rec2", {}))
-    assert (spaces.code, "--netns: got it with --from" in spaces.err) == (2, True)
+    assert (spaces.code, "got --netns and --from; expected one of them" in spaces.err) == (2, True)
     unknown = call("recommend", "--role", "edge")
     assert (unknown.code, "expected one of data-centre, public" in unknown.err) == (2, True)

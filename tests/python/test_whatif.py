@@ -484,7 +484,7 @@ def test_the_command_refuses_what_it_cannot_answer(call: Call, tmp_path: File) -
     refused(call("whatif", folder, "--algorithms", "bbr9"), '--algorithms: got "bbr9"', "bbr1")
     refused(call("whatif", folder, "--algorithms", "bbr1", "--adoption", "0"), '--adoption: got "0"')
     both = ("--cluster", "local:1", "--workers", "2")
-    refused(call("whatif", folder, "--algorithms", "bbr1", *both), "--workers: got it with --cluster")
+    refused(call("whatif", folder, "--algorithms", "bbr1", *both), "got --workers and --cluster; expected one of them")
     refused(call("whatif", folder, "pantheon", "--algorithms", "bbr1"), "expected recordings, or paths")
     foreign = written(tmp_path / "foreign", {"192.0.2.1": limited}, "wonderful")
     refused(call("whatif", foreign, "--algorithms", "bbr1"), "wonderful", "expected algorithms that the simulator has")

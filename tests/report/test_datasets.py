@@ -18,7 +18,7 @@ import traces
 from tcpknee import imports, pages
 from tcpknee.datasets.dataset import Dataset
 from tcpknee.errors import UsageError
-from tcpknee.pages import figures, observed
+from tcpknee.pages import connections, figures, observed
 from tcpknee.pages.connections import SHOWN_AT_MOST
 from tcpknee.runs import api
 
@@ -236,3 +236,19 @@ def test_a_figure_of_runs_is_refused_and_so_is_a_dataset_without_series(tmp_path
         pages.save(Dataset(tmp_path / "in"), "timeseries", tmp_path / "it.svg")
     assert figures.timeseries in figures.OVER_TIME
     assert "data-figure" not in pages.write(tmp_path / "in", tmp_path / "in.html").read_text().split("<script")[0]
+
+
+def test_series_of_a_capture_are_called_directions_and_one_row_is_one_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`knee import` counts connections, each of which has two series here."""
+    monkeypatch.setattr(connections, "SHOWN_AT_MOST", 1)
+    imports.write("pcap", CAPTURE, tmp_path / "in")
+    dataset = Dataset(tmp_path / "in")
+    html = pages.write(dataset, tmp_path / "page.html").read_text()
+    total = observed.Observed(dataset).series.total
+    assert f"1 direction of {total}, those that sent most" in html
+    (tmp_path / "ss.txt").write_text("ESTAB 0 0 10.1.2.3:443 192.0.2.77:50123 cubic rtt:16/10 cwnd:10\n")
+    imports.write("ss", tmp_path / "ss.txt", tmp_path / "one")
+    html = pages.write(Dataset(tmp_path / "one"), tmp_path / "page.html").read_text()
+    assert "<summary>sockets: 1 row</summary>" in html

@@ -16,7 +16,7 @@ from tcpknee.pages.figures import FIGURES
 from tcpknee.pages.run import ReportRun
 
 # Quantities without a unit of their own: names on an axis of a matrix, labels of rows.
-UNITLESS = {"RTT", "loss", None}
+UNITLESS = {"RTT", "Loss", None}
 #: A case in which each figure applies.
 SHOWN_BY = {
     "axes": "matrix",
@@ -125,7 +125,7 @@ def test_a_condition_that_is_not_there_is_refused(case, tmp_path):
 
 
 def test_a_condition_of_a_figure_that_shows_all_is_refused(case, tmp_path):
-    with pytest.raises(UsageError, match='condition: got 1; expected none, because the figure "goodput" shows every'):
+    with pytest.raises(UsageError, match='condition: got 1 for the figure "goodput", which shows every condition'):
         pages.save(case("matrix"), "goodput", tmp_path / "x.svg", condition=1)
 
 
@@ -175,3 +175,20 @@ def test_no_spike_of_a_flow_is_lost_on_the_way_to_the_page(case):
     for entrant in run.entrants:
         top = max(row["high"] for row in band[entrant.label].rows())
         assert top == pytest.approx(max(greatest[flow] for flow in entrant.flows) * 1e-3, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["axes", "completion"])
+def test_each_small_chart_has_its_axes_and_no_axes_stand_without_one(name, tmp_path):
+    """Five conditions in rows of four: a facet would draw the axes of three more."""
+    more = {"workload": "transfer"} if name == "completion" else {}
+    losses = ("0%", "0.1%", "0.5%", "1%", "2%")
+    axes = {"path.loss": losses, **({"path.rtt": ("20ms", "40ms")} if name == "axes" else {})}
+    run = ReportRun.open(synthetic.write_run(tmp_path / "run", axes=axes, reps=2, seconds=2.0, **more))
+    spec = export.spec(run, export.find(name))
+    grid = next(one for one in spec["vconcat"] if len(one["concat"]) == 5) if name == "axes" else spec
+    assert len(grid["concat"]) == 5 and grid["columns"] == 3
+    assert "facet" not in json.dumps(grid["concat"])
+    title = "RTT" if name == "axes" else "Completion time (ms)"
+    assert all(f'"title": "{title}"' in json.dumps(panel) for panel in grid["concat"])
+    assert name != "axes" or '"title": "Loss"' in json.dumps(spec), "titles of axes begin with a capital"
+    pages.save(run, name, tmp_path / "figure.svg")

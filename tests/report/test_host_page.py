@@ -49,6 +49,15 @@ def test_a_finding_says_whether_it_goes_on_why_and_what_to_do_apart():
     assert "2023-11-14 22:13:20 UTC" in text and 'href="#finding-' not in text
 
 
+def test_words_between_backquotes_are_code_and_a_young_host_is_not_up_for_no_days():
+    fired = merged(*(case.fires for case in LIMITS.values()))
+    text = host_page.page(made.snapshot(merged(fired, {"host": {"uptime_sec": 2412.0}})))
+    assert "`" not in text.split("<main>")[1].split("<script")[0]
+    assert "<dt>up</dt><dd>40 min 12 s</dd>" in text
+    young = host_page.page(made.snapshot({"host": {"uptime_sec": 3 * 86_400.0}}))
+    assert "<dt>up</dt><dd>3.0 days</dd>" in young
+
+
 def test_of_many_findings_there_is_a_list_first():
     text = host_page.page(made.snapshot(merged(*(case.fires for case in LIMITS.values()))))
     assert 'href="#finding-5"' in text and 'id="finding-5"' in text

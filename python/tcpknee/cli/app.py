@@ -26,6 +26,7 @@ VERBS = {
     "export": "export",
     "fleet": "fleet:group",
     "gallery": "gallery",
+    "help": "help",
     "import": "importing:group",
     "list": "list",
     "load": "load",
@@ -64,6 +65,13 @@ class _Knee(LazyGroup):
         found: click.Command = getattr(import_module(f".{file}", __package__), called or "command")
         return found
 
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in VERBS and f"--{args[0]}" in {name for one in self.params for name in one.opts}:
+            context.fail(f"No such command '{args[0]}'. Did you mean '--{args[0]}'?")
+        return super().resolve_command(context, args)
+
     def invoke(self, context: click.Context) -> Any:
         try:
             return super().invoke(context)
@@ -92,7 +100,7 @@ def _version(context: click.Context, option: click.Parameter, asked: bool) -> No
 
 @click.group(name="knee", cls=_Knee, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
+    "--version", "-V", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
 )
 def app() -> None:
     """A workbench for TCP congestion control: which algorithm and settings are best for this path, and why?"""

@@ -51,7 +51,7 @@ def command(
     """
     given = [name for name, value in (("--snapshot", snapshot), ("--fleet", fleet), ("--netns", netns)) if value]
     if len(given) > 1:
-        raise UsageError(f"{given[0]}: got it with {' and '.join(given[1:])}; expected one of them.")
+        raise UsageError(f"knee doctor: got {' and '.join(given)}; expected one of them.")
     if length is not None and (snapshot is not None or fleet is not None):
         raise UsageError(f"--for: got it with {given[0]}; expected a live host. `knee snapshot --for` looks twice.")
     apart = until.seconds(length)

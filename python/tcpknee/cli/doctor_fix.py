@@ -59,7 +59,7 @@ class Asked:
     def check(self, elsewhere: Sequence[str], *, measure: bool) -> None:
         """Refuses what says nothing together; `elsewhere`: options that name another place to judge."""
         if self.fix and self.undo:
-            raise UsageError("--fix: got it with --undo; expected one of them.")
+            raise UsageError("knee doctor: got --fix and --undo; expected one of them.")
         for name, given in (("--persist", self.persist), ("--yes", self.yes)):
             if given and not self.fix:
                 raise UsageError(f"{name}: got it without --fix; expected both.")

@@ -55,7 +55,10 @@ def _scenarios(names: Sequence[str], options: Options, of_claims: Sequence[str] 
     known = scenarios.names()
     unknown = next((name for name in names if name not in known), None)
     if unknown is not None:
-        raise UsageError(f'knee gallery: got "{unknown}"; ' + suggest(unknown, known, "expected one of"))
+        raise UsageError(
+            f'knee gallery: got "{unknown}"; '
+            + suggest(unknown, known, "expected one", shown=["of `knee list scenarios`"])
+        )
     if of_claims:
         raise UsageError(
             f"knee gallery: got {of_claims[0]} and the scenario {names[0]}; expected one of them. {of_claims[0]} is "

@@ -9,6 +9,8 @@ from typing import Any
 import click
 
 from tcpknee import say
+from tcpknee.errors import UsageError
+from tcpknee.human import suggest
 
 from .options import json_option
 
@@ -34,20 +36,29 @@ _WIDTH = 100
     "list",
     short_help="List algorithms, queues, losses, impairments, workloads, sizes, importers, rules, keys and so on.",
 )
-@click.argument("what", required=False, metavar=f"[{'|'.join(LISTED)}]", type=click.Choice(LISTED))
+@click.argument("what", required=False)
+@click.argument("names", metavar="[NAME]...", nargs=-1)
 @json_option
-def command(what: str | None, json: bool) -> int:
-    """List what tcpknee knows, by default the names of all."""
-    _show(what, json=json)
+def command(what: str | None, names: tuple[str, ...], json: bool) -> int:
+    """List what tcpknee knows, by default the names of all.
+
+    WHAT: algorithms, queues, losses, impairments, workloads, sizes, importers, rules, keys, tables or scenarios. NAME:
+    only these of them.
+
+    Example: knee list algorithms bbr1
+    """
+    if what is not None and what not in LISTED:
+        raise UsageError(f'knee list: got "{what}"; ' + suggest(what, LISTED, "expected one of"))
+    _show(what, names, json=json)
     return 0
 
 
-def _show(what: str | None, *, json: bool) -> None:
-    """Prints one registry, or the names of all."""
+def _show(what: str | None, names: Sequence[str], *, json: bool) -> None:
+    """Prints one registry or what has those names in it, or the names of all."""
     if what is None:
         _overview(json=json)
         return
-    found = _read(what)
+    found = _chosen(what, _read(what), names)
     if json:
         say.json({"schema": 1, what: found})
     elif what == "tables":
@@ -57,6 +68,17 @@ def _show(what: str | None, *, json: bool) -> None:
         say.lines(line for key in found for line in _key(key))
     else:
         say.lines([line for entry in found for line in _entry(entry)] or [f"no {what}"])
+
+
+def _chosen(what: str, found: Any, names: Sequence[str]) -> Any:
+    """What has those names; all without a name. Raises UsageError."""
+    if not names:
+        return found
+    by_name = found if isinstance(found, Mapping) else {entry.get("name", entry.get("path")): entry for entry in found}
+    if unknown := next((name for name in names if name not in by_name), None):
+        raise UsageError(f'knee list {what}: got "{unknown}"; ' + suggest(unknown, list(by_name), "expected one of"))
+    chosen = {name: by_name[name] for name in names}
+    return chosen if isinstance(found, Mapping) else list(chosen.values())
 
 
 def _overview(*, json: bool) -> None:

@@ -63,9 +63,10 @@ def command(roles: Sequence[str], data: Sequence[Path], spaces: Sequence[str], j
     from tcpknee.runs.progress import Line
 
     if roles and (data or spaces):
-        raise UsageError(f"--role: got it with {'--from' if data else '--netns'}; expected paths by one of them.")
+        other = "--from" if data else "--netns"
+        raise UsageError(f"knee recommend: got --role and {other}; expected paths by one of them.")
     if data and spaces:
-        raise UsageError("--netns: got it with --from; expected this host or DATA.")
+        raise UsageError("knee recommend: got --netns and --from; expected one of them: this host, or DATA.")
     paths = [path for role in roles for path in recommend.of_role(role)] or _paths(data, spaces)
     if not paths:
         raise UsageError(

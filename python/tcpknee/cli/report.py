@@ -96,7 +96,9 @@ def write(
 
     is_trace = trace.is_trace(run)
     if condition is not None and not (run / "run.json").is_file() and run.is_dir():
-        raise UsageError(f"--condition: got {condition}; expected none, because {run} is no run, which alone has some.")
+        raise UsageError(
+            f"--condition: got {condition} for {run}, which is no run; expected a run, which alone has some."
+        )
     if is_trace and figure in (None, "trace"):
         _trace_report(run, out, figure, format, tell, quiet)
         return

@@ -31,7 +31,7 @@ from .options import PATH, Options, out_option, planning_options, running_option
 @planning_options
 @running_options
 def command(scenarios: tuple[Path, ...], **options: Any) -> int:
-    """Run scenario files (TOML) and say what came of them.
+    """Run scenario files (TOML; - is stdin) and say what came of them.
 
     Exit code 0, 1 when an [[expect]] of a scenario is not met, 2 when something is wrong with what was asked,
     or its output cannot be written.
@@ -58,7 +58,7 @@ def _run(files: Sequence[Path], options: Options) -> int:
         options.measure,
         options.workers,
     )
-    stems = [file.stem for file in files]
+    stems = [_stem(file) for file in files]
     if options.out and len(set(stems)) < len(stems):
         twice = next(stem for stem in stems if stems.count(stem) > 1)
         raise UsageError(
@@ -78,11 +78,18 @@ def _run(files: Sequence[Path], options: Options) -> int:
             [(scenario, name) for scenario, (_, name) in zip(scenarios, texts, strict=True)], options
         )
     jobs = []
-    for file, scenario, (text, name) in zip(files, scenarios, texts, strict=True):
-        out = options.out / file.stem if options.out and len(files) > 1 else options.out
-        words = provenance.command_line("knee", "run", name, *running.engine_words(options))
-        jobs.append(running.Job(scenario, text, name, out, file.stem, words))
+    for stem, scenario, (text, name) in zip(stems, scenarios, texts, strict=True):
+        out = options.out / stem if options.out and len(files) > 1 else options.out
+        words = provenance.command_line(
+            "knee", "run", "-" if name == "<stdin>" else name, *running.engine_words(options)
+        )
+        jobs.append(running.Job(scenario, text, name, out, stem, words))
     return running.run_all(jobs, options)
+
+
+def _stem(file: Path) -> str:
+    """What its run folder is called."""
+    return "stdin" if str(file) == "-" else file.stem
 
 
 def _resume(files: Sequence[Path], options: Options) -> int:

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from tcpknee import say
+from tcpknee import provenance, say
+from tcpknee.errors import UsageError
 from tcpknee.say import aligned
 
 from .options import PATH, json_option, quiet_option
@@ -32,6 +33,9 @@ def command(query: str, folder: Path, json: bool, csv: bool, external: bool, qui
     """
     if json and csv:
         raise click.UsageError("got --json and --csv; expected one of them.")
+    if not folder.exists() and Path(query).is_dir():
+        words = provenance.command_line("knee", "sql", str(folder), query)
+        raise UsageError(f"knee sql: got the folder {query} before the query; expected it behind: {words}")
     return _ask(query, folder, json=json, csv=csv, external=external, quiet=quiet)
 
 

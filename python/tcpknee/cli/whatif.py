@@ -59,7 +59,9 @@ def command(
     from tcpknee.runs.progress import Line
 
     if cluster and workers:
-        raise UsageError("--workers: got it with --cluster; expected one of them: a cluster has its own workers.")
+        raise UsageError(
+            "knee whatif: got --workers and --cluster; expected one of them: a cluster has its own workers."
+        )
     question = Question(
         data=data,
         algorithms=tuple(filter(None, algorithms.split(","))),

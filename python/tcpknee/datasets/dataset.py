@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 KINDS = ("run", "recording", "import", "trace", "profile", "tables")
 """What a folder may be; `tables`: Parquet files of somebody else."""
 
-_OF_TRACES = {"acks": "acks", "events": "trace_events", "connections": "connections"}
+OF_TRACES = {"acks": "acks", "events": "trace_events", "connections": "connections"}
 """Tables of a trace, and what the registry calls them."""
 
 
@@ -46,7 +46,7 @@ class Dataset:
         if not self.path.is_dir():
             what = "is no folder" if self.path.exists() else "is not there"
             raise RunFolderError(
-                f"{self.path}: {what}; expected one with tables, as `knee record` and `knee run` write it."
+                f"{self.path}: {what}; expected a folder with tables, as `knee record` and `knee run` write it."
             )
         self.partitions, self.damaged, self.remains = partitions.find(self.path)
         """Tables that can be read, why others cannot, and of those the files without damage."""
@@ -73,7 +73,7 @@ class Dataset:
         if (self.path / manifest.RUN).is_file():
             return "run"
         # A trace that was killed has its tables and no description.
-        if (self.path / manifest.TRACE).is_file() or set(self.tables) == set(_OF_TRACES):
+        if (self.path / manifest.TRACE).is_file() or set(self.tables) == set(OF_TRACES):
             return "trace"
         if (self.path / manifest.PROFILE).is_file():
             return "profile"
@@ -139,7 +139,7 @@ class Dataset:
         """Columns that the registry has of a table of this kind of folder, by name."""
         registries = {"run": _core.tables, "trace": _core.trace_tables, "profile": _of_profiles}
         known = registries.get(self.kind, _of_importers)()
-        columns = known.get(_OF_TRACES.get(name, name) if self.kind == "trace" else name, ())
+        columns = known.get(OF_TRACES.get(name, name) if self.kind == "trace" else name, ())
         return {column["name"]: column for column in columns}
 
     @property

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from tcpknee.errors import RunFolderError, UsageError
+from tcpknee.human import suggest
 
 from .manifest import not_kept
 from .partitions import damage
@@ -38,6 +39,7 @@ _COMPOSED = frozenset(("EXPLAIN", "MULTI"))
 _COPY = re.compile(r"\bcopy\b", re.IGNORECASE)
 _ERRNO = re.compile(r'"errno":"(\d+)"')
 """Of the system's error, in the text of DuckDB's."""
+_MISSING = re.compile(r"Table with name (\S+) does not exist")
 _LOOK_EVERY_SEC = 0.1
 
 
@@ -124,6 +126,11 @@ def opened(dataset: Dataset, *, external: bool = False) -> Iterator[duckdb.DuckD
                 raise UsageError(
                     f"{folder}: {said}: without --external a query reads the tables of this folder alone."
                 ) from None
+            # DuckDB suggests its own tables, too, which nobody asks a folder for.
+            said = said.split("\nDid you mean")[0]
+            if missing := _MISSING.search(said):
+                expected = suggest(missing[1], sorted({*tables, *damaged}), "expected one of")
+                raise UsageError(f'{folder}: got the table "{missing[1]}"; {expected}') from None
             names = ", ".join(sorted({*tables, *damaged}))
             raise UsageError(
                 f"{folder}: {said}. Its tables are {names}; `describe TABLE` lists the columns of one."

@@ -110,6 +110,6 @@ def chosen(names: Sequence[str]) -> Sequence[Rule]:
     by_name = {rule.name: rule for rule in RULES}
     for name in names:
         if name not in by_name:
-            expected = suggest(name, list(by_name), "expected one of", shown=["those of `knee list rules`"])
-            raise UsageError(f'RULE: got "{name}"; {expected}.')
+            expected = suggest(name, list(by_name), "expected one", shown=["of `knee list rules`"])
+            raise UsageError(f'knee doctor: got the rule "{name}"; {expected}')
     return [by_name[name] for name in dict.fromkeys(names)] if names else RULES

@@ -104,7 +104,7 @@ class Advice:
 def of_role(name: str) -> Sequence[Path]:
     """The paths of a role. Raises UsageError."""
     if name not in ROLES:
-        raise UsageError(f'--role: got "{name}"; {suggest(name, list(ROLES), "expected one of")}.')
+        raise UsageError(f'--role: got "{name}"; {suggest(name, list(ROLES), "expected one of")}')
     return ROLES[name]
 
 

@@ -53,7 +53,8 @@ def _payload(found: Observed, shown: list[Any]) -> dict[str, Any]:
 def _table(found: Observed, name: str) -> dict[str, Any]:
     """A table in words."""
     try:
-        return {"name": name, "rows": len(found.dataset.table(name)), "columns": found.dataset.schema(name)}
+        rows = len(found.dataset.table(name))
+        return {"name": name, "rows": rows, "count": human.counted(rows, "row"), "columns": found.dataset.schema(name)}
     except RunFolderError as error:
         return {"name": name, "rows": None, "columns": (), "why": str(error)}
 
@@ -63,5 +64,5 @@ def _caption(found: Observed) -> str:
     series = found.series
     shown, total = len(series.shown), series.total
     most = "those that sent most" if series.source.sent else "those with most rows"
-    which = f"{human.counted(shown, 'connection')} of {total:,}, {most}" if total > shown else "All"
+    which = f"{human.counted(shown, series.source.of)} of {total:,}, {most}" if total > shown else "All"
     return f"{which}, from the table {series.source.table}. {HOW_TO_LOOK}"

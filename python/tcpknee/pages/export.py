@@ -55,7 +55,8 @@ def spec(
     found["config"] = theme.config(layout=layout)
     if condition and not hasattr(figure, "data"):
         raise UsageError(
-            f'condition: got {condition}; expected none, because the figure "{figure.name}" shows every condition.'
+            f'condition: got {condition} for the figure "{figure.name}", which shows every condition; expected no '
+            "--condition beside it."
         )
     if data and hasattr(figure, "data"):
         if not 0 <= condition < len(run.conditions):

@@ -99,6 +99,11 @@ def answer(findings: Sequence[Finding]) -> str:
     return f"{summary(findings)} First: {findings[0].subject}: {findings[0].told}"
 
 
+def _up(seconds: float) -> str:
+    """`3.2 days`, `40 min 12 s`."""
+    return f"{seconds / 86_400:,.1f} days" if seconds >= 86_400 else human.duration(int(seconds * 1e9))
+
+
 def _facts(snapshot: Snapshot) -> list[tuple[str, str]]:
     """What the host is, in the order that a person asks."""
     host = snapshot.host
@@ -108,7 +113,7 @@ def _facts(snapshot: Snapshot) -> list[tuple[str, str]]:
     up_s = host["uptime_sec"]
     facts = [
         ("taken", f"{taken:%Y-%m-%d %H:%M:%S} UTC"),
-        ("up", f"{up_s / 86_400:,.1f} days" if up_s is not None else None),
+        ("up", _up(up_s) if up_s is not None else None),
         ("looked at twice", f"{snapshot.earlier.seconds:g} s apart" if snapshot.earlier is not None else None),
         ("kernel", host["kernel"]),
         ("distribution", " ".join(word for word in (host["distribution"], host["distribution_version"]) if word)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -169,6 +170,33 @@ def row_axis() -> alt.Axis:
     import altair as alt
 
     return alt.Axis(domain=False, ticks=False, grid=True, labelPadding=10)
+
+
+#: What a panel with the numbers and the title of its value axis takes besides its drawing, in pixels.
+_BESIDE_PANEL = 66
+
+
+def grid(
+    layers: Any, rows: Sequence[Mapping[str, Any]], field: str, names: Sequence[str], layout: Layout, most: int = 4
+) -> alt.ConcatChart:
+    """A small chart per name, of the rows that have it in `field`, in rows that are as full as they can be.
+
+    Each has its axes: of a facet those of the last row would stand below nothing where it is not full."""
+    import altair as alt
+
+    across = min(len(names), layout.across, most)
+    across = math.ceil(len(names) / math.ceil(len(names) / across))
+    width = layout.width / across - (_BESIDE_PANEL if across > 1 else 0)
+    panels = [
+        layers.properties(
+            data=values([row for row in rows if row[field] == name]),
+            width=width,
+            **({"title": name} if len(names) > 1 else {}),
+        )
+        for name in names
+    ]
+    found: alt.ConcatChart = alt.concat(*panels, columns=across, spacing=24)
+    return found
 
 
 def stacked(run: ReportRun, layers: Any, rows: Sequence[Mapping[str, Any]]) -> alt.FacetChart:

@@ -41,6 +41,8 @@ class Source:
     """Column with the bytes that arrived: the connections with most are shown. Without one, those with most rows."""
     sent_is_counter: bool = True
     """It counts all bytes so far; otherwise those of its row alone."""
+    of: str = "connection"
+    """What its series are of."""
     named_in: str = ""
     """Table with the ends of each connection."""
     ends: tuple[str, ...] = ("local_addr", "local_port", "remote_addr", "remote_port")
@@ -90,6 +92,7 @@ CAPTURE = Source(
         Panel("rtt", "Round-trip time", "capture_acks", "rtt_us", 1e-3, "ms"),
     ),
     "bytes_acked",
+    of="direction",
     named_in="capture_acks",
 )
 IPERF3 = Source(

@@ -9,6 +9,7 @@ for verdict in run.summary.verdicts:
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -146,17 +147,18 @@ def open(folder: str | PathLike[str]) -> Run:
 
 
 def read_scenario(scenario: str | PathLike[str]) -> tuple[str, str]:
-    """Text and name of a scenario given by path or by text (which has a line break or a `=`)."""
+    """Text and name of a scenario given by path, where - is stdin, or by text (which has a line break or a `=`)."""
     if isinstance(scenario, str) and ("\n" in scenario or "=" in scenario):
         return scenario, "<text>"
     # Errors have a line for each mistake: a name is not to make one of its own.
     path, name = Path(scenario), printable(scenario)
     try:
-        with path.open("rb") as file:
+        with ExitStack() as stack:
+            file = sys.stdin.buffer if name == "-" else stack.enter_context(path.open("rb"))
             text = file.read(_TEXT_MAX_BYTES + 1)
         if len(text) > _TEXT_MAX_BYTES:
             raise ScenarioError(f"{name}: has more than {_TEXT_MAX_BYTES >> 20} MiB; expected a scenario file.")
-        return text.decode("utf-8"), name
+        return text.decode("utf-8"), "<stdin>" if name == "-" else name
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise ScenarioError(

@@ -71,7 +71,7 @@ class Earlier:
         """Raises UsageError."""
         for name in tables:
             if name not in samples.KEYS:
-                raise UsageError(f'tables: got "{name}"; {suggest(name, list(samples.KEYS), "expected")}.')
+                raise UsageError(f'tables: got "{name}"; {suggest(name, list(samples.KEYS), "expected")}')
         return Earlier(seconds, _full(tables))
 
 
@@ -92,7 +92,7 @@ class Snapshot:
         column or type is not one of this version."""
         for name in tables:
             if name not in TABLES:
-                raise UsageError(f'tables: got "{name}"; {suggest(name, list(TABLES), "expected")}.')
+                raise UsageError(f'tables: got "{name}"; {suggest(name, list(TABLES), "expected")}')
         return Snapshot(taken_unix_ns, dict.fromkeys(TABLES, ()) | _full(tables), tuple(missing))
 
     @cached_property
@@ -280,7 +280,7 @@ def _row(table: str, at: int, row: Any) -> Row:
     for name, value in row.items():
         column = columns.get(name)
         if column is None:
-            raise UsageError(f'tables.{table}[{at}]: got "{name}"; {suggest(name, list(columns), "expected")}.')
+            raise UsageError(f'tables.{table}[{at}]: got "{name}"; {suggest(name, list(columns), "expected")}')
         if value is not None and not _fits(column.kind, value):
             raise UsageError(
                 f'tables.{table}[{at}].{name}: got "{_shown(value)}"; expected {column.kind}. Take a new snapshot.'

@@ -85,7 +85,9 @@ def checked(
     if not re.fullmatch(r"\w[\w.-]*", by):
         raise UsageError(f'by: got "{by}"; expected algorithm, kernel, host, arm, or another column or tag.')
     if cluster is not None and cluster not in CLUSTERS and cluster not in _NAMES:
-        raise UsageError(f'cluster: got "{cluster}"; {human.suggest(cluster, CLUSTERS, "expected")}, or a column.')
+        raise UsageError(
+            f'cluster: got "{cluster}"; {human.suggest(cluster, CLUSTERS, "expected", besides=", or a column")}'
+        )
     for one in strata:
         if one not in STRATA and not (Path(one).is_file() and _TABLE.search(one)):
             raise UsageError(

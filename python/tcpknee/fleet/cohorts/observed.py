@@ -180,7 +180,7 @@ def _cohorts(fleet: Fleet, asked: Asked, counts: Counts) -> tuple[str, ...]:
         )
     if asked.baseline is not None and asked.baseline not in counts.of_cohorts:
         raise UsageError(
-            f'baseline: got "{asked.baseline}"; {human.suggest(asked.baseline, list(counts.of_cohorts), "expected")}.'
+            f'baseline: got "{asked.baseline}"; {human.suggest(asked.baseline, list(counts.of_cohorts), "expected")}'
         )
     listed = list(counts.of_cohorts)[:MOST_COHORTS]
     if len(counts.of_cohorts) > MOST_COHORTS:

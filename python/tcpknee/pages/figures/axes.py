@@ -48,9 +48,14 @@ def chart(run: ReportRun, layout: Layout) -> Any:
                     **marks.spread(group.metrics["goodput_bits_per_sec"], 1e-6, "goodput"),
                 }
             )
-        shown = list(panels)[:PANELS_AT_MOST]
-        across = min(len(shown), layout.across)
-        x = alt.X("at:O", title=axis_name(key), sort=order, axis=alt.Axis(labelAngle=0), scale=alt.Scale(padding=0.3))
+        name_of_axis = axis_name(key)
+        x = alt.X(
+            "at:O",
+            title=name_of_axis[:1].upper() + name_of_axis[1:],
+            sort=order,
+            axis=alt.Axis(labelAngle=0, labelOverlap="greedy", labelSeparation=8),
+            scale=alt.Scale(padding=0.3, domain=order),
+        )
         y = alt.Y("goodput:Q", title="Goodput (Mbit/s)", scale=scale, axis=alt.Axis(tickCount=5))
         base = alt.Chart().encode(x=x, detail="entrant:N")
         colour = marks.colour(run, layout)
@@ -73,17 +78,8 @@ def chart(run: ReportRun, layout: Layout) -> Any:
                     alt.Tooltip("goodput_high:Q", title="to", format=",.4~g"),
                 ],
             ),
-        ).properties(width=layout.width / across - (40 if across > 1 else 0), height=190 if layout.across > 1 else 130)
-        if len(shown) == 1:
-            parts.append(layers.properties(data=marks.values(rows)))
-        else:
-            parts.append(
-                layers.facet(
-                    facet=alt.Facet("others:N", title=None, sort=shown, header=alt.Header(labelFontWeight=600)),
-                    columns=across,
-                    data=marks.values(rows),
-                )
-            )
+        ).properties(height=190 if layout.across > 1 else 130)
+        parts.append(marks.grid(layers, rows, "others", list(panels)[:PANELS_AT_MOST], layout))
     return alt.vconcat(*parts, spacing=30)
 
 

@@ -73,9 +73,4 @@ def chart(run: ReportRun, layout: Layout) -> Any:
     )
     if len(run.conditions) == 1:
         return layers.properties(width=layout.width, height=260, data=marks.values(rows))
-    across = min(layout.across, 3)
-    return layers.properties(width=layout.width / across - (40 if across > 1 else 0), height=180).facet(
-        facet=alt.Facet("condition:N", title=None, sort=marks.conditions(run), header=alt.Header(labelFontWeight=600)),
-        columns=across,
-        data=marks.values(rows),
-    )
+    return marks.grid(layers.properties(height=180), rows, "condition", marks.conditions(run), layout, most=3)
