@@ -158,3 +158,28 @@ def test_what_the_lake_refuses_is_one_line_and_lakes_are_asked_alone(connection:
         read([Lake(connection, sockets="nowhere")])
     with pytest.raises(UsageError, match="expected folders, or one lake"):
         read([Lake(connection), recorded])
+
+
+def test_the_units_that_were_drawn_are_those_of_the_lakes_log(connection: Any, recorded: Path) -> None:
+    """A log of /20 and /32 without cookies, which the addresses of the lake's sockets are joined with."""
+    plain = {"t_unix_ns": NOON - SECOND, "boot_id": "boot1", "cookie": None, "design": "cluster", "period": None}
+    units = [("192.0.0.0/20", "a"), ("192.0.16.7/32", "b"), ("2001:db8::/44", "c")]
+    log = [
+        {**plain, "host_id": "edge1", "unit": unit, "arm": arm, "algorithm": "x", "allocation_pct": 50.0}
+        for unit, arm in units
+    ]
+    schema = {"cookie": pa.uint64(), "period": pa.int64(), "link": pa.string(), "seed": pa.uint64()}
+    table = pa.Table.from_pylist([{**row, "link": None, "seed": None} for row in log])
+    for name, kind in schema.items():
+        table = table.set_column(table.schema.get_field_index(name), name, table[name].cast(kind))
+    (recorded.parent / "log").mkdir(exist_ok=True)
+    pq.write_table(table, recorded.parent / "log" / "assignments.parquet")
+    session = connection._session
+    session.read.parquet(str(recorded.parent / "log")).createOrReplaceTempView("assignments")
+    ours, theirs = (
+        sorted(
+            (row["boot_id"], row["cookie"], row["arm"], row["unit"]) for row in read(data).to_pylist() if row["unit"]
+        )
+        for data in ([recorded, recorded.parent / "log"], [Lake(connection, assignments="assignments")])
+    )
+    assert theirs == ours and {row[2:] for row in ours} == {(arm, unit) for unit, arm in units}

@@ -101,7 +101,7 @@ def test_a_guard_is_crossed_when_the_whole_interval_is_beyond_it(tmp_path: Path)
     assert look.crossed is not None and look.crossed.startswith(f"bbr1: {GUARD} does not hold: ")
     interval = look.judged["bbr1"][0].interval
     assert 1.2 < interval.low < 2.0 < interval.high
-    assert (look.connections, look.cluster) == ({"bbr1": 600, "cubic": 600}, "prefix")
+    assert (look.connections, look.clusters) == ({"bbr1": 600, "cubic": 600}, "client prefix")
     # Beyond the bound, but not surely.
     slight = experiment(tmp_path / "slight", treated_pct=1.25)
     assert following.look([slight], [parse(GUARD)]).crossed is None
@@ -140,7 +140,7 @@ def test_looking_often_ends_few_experiments_at_the_very_bound() -> None:
 
 def test_a_switchback_is_judged_by_its_periods(tmp_path: Path) -> None:
     look = following.look([experiment(tmp_path / "sb", design="switchback", prefixes=100)], [parse(GUARD)])
-    assert look.cluster == "period"
+    assert look.clusters == "period, as assigned"
     assert look.judged["bbr1"][0].interval.clusters == 50
 
 
@@ -180,7 +180,8 @@ def test_it_ends_after_its_time(call: Call, tmp_path: Path) -> None:
     rec = experiment(tmp_path / "rec")
     ended = call("fleet", "watch", str(rec), "--guard", GUARD, "--every", "100ms", "--for", "2s")
     assert ended.code == 0
-    assert ended.out.count("connections that ended: bbr1 600 (at 50%), cubic 600 (at 50%); clusters are prefixes") >= 2
+    said = "connections that ended: bbr1 600 (at 50%), cubic 600 (at 50%); unit of inference: client prefix\n"
+    assert ended.out.count(said) >= 2
 
 
 def test_what_was_wrongly_given_is_told_with_its_option(call: Call, tmp_path: Path) -> None:

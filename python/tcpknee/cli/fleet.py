@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-_CLUSTERS = {"prefix": "prefixes", "host": "hosts", "period": "periods", "link": "links"}
-"""What connections that are watched are independent by, one and several."""
-
-
 @click.group("fleet", short_help="Compare cohorts of recorded connections.")
 def group() -> None:
     """Compare cohorts of recorded connections, over many hosts."""
@@ -159,8 +155,8 @@ def compare_options(command: Command) -> Command:
         click.option(
             "--cluster",
             metavar="WHAT",
-            help="The unit of inference: prefix, host, day, link, period, or another column.  [default: prefix, or "
-            "host where none is known]",
+            help="The unit of inference: unit, prefix, host, day, link, period, or another column.  [default: unit: "
+            "what the assignment log says was drawn; without one the client's prefix, or host where none is known]",
         ),
         click.option(
             "--triggered",
@@ -284,8 +280,10 @@ def report(
 @click.option("--control", metavar="ARM", help="That others are compared with.  [default: the last of knee assign]")
 @click.option(
     "--cluster",
-    type=click.Choice(tuple(_CLUSTERS)),
-    help="What connections are independent by.  [default: prefix, or period]",
+    type=click.Choice(("unit", "prefix", "host", "period", "link")),
+    default="unit",
+    show_default=True,
+    help="What connections are independent by; unit: what the assignment log says was drawn, or the client's prefix.",
 )
 @click.option("--where", default="", metavar="SQL", help="Only connections for which this holds, such as triggered.")
 @click.option(
@@ -343,7 +341,7 @@ def _looked(look: Look) -> Iterator[str]:
         f"{arm} {count:,}" + (f" (at {look.allocation_pct[arm]:g}%)" if arm in look.allocation_pct else "")
         for arm, count in look.connections.items()
     )
-    yield f"connections that ended: {counts}; clusters are {_CLUSTERS[look.cluster]}"
+    yield f"connections that ended: {counts}; unit of inference: {look.clusters}"
     for arm, judged in look.judged.items():
         for one in judged:
             yield f"  {arm}: {one.guard}: {one.told}" + (" CROSSED" if one.is_crossed else "")

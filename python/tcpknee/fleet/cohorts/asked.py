@@ -11,20 +11,12 @@ from pathlib import Path
 from tcpknee import human
 from tcpknee.datasets.sql import literal
 from tcpknee.errors import UsageError
-from tcpknee.fleet.connections import COLUMNS
+from tcpknee.fleet.connections import COLUMNS, clusters
 from tcpknee.fleet.connections.sizes import size_bytes
 from tcpknee.fleet.statistics import SEED_MAX
 
-CLUSTERS = ("prefix", "host", "day", "link", "period")
 STRATA = ("rtt", "rate", "prefix")
 
-_OF_CLUSTERS = {
-    "prefix": "coalesce(remote_prefix, host_id)",
-    "host": "host_id",
-    "day": "cast(begin_unix_ns // 86400000000000 as varchar)",
-    "link": "link",
-    "period": "concat_ws(' ', host_id, period)",
-}
 _NAMES = frozenset(column.name for column in COLUMNS)
 
 LIMITS = {
@@ -66,8 +58,8 @@ class Asked:
     @property
     def cluster_of(self) -> str:
         """A connection's cluster, as an expression."""
-        name = self.cluster or "prefix"
-        return _OF_CLUSTERS.get(name, f"cast({name} as varchar)")
+        name = self.cluster or "unit"
+        return clusters.OF.get(name, f"cast({name} as varchar)")
 
 
 def checked(
@@ -84,9 +76,9 @@ def checked(
     """Raises UsageError."""
     if not re.fullmatch(r"\w[\w.-]*", by):
         raise UsageError(f'by: got "{by}"; expected algorithm, kernel, host, arm, or another column or tag.')
-    if cluster is not None and cluster not in CLUSTERS and cluster not in _NAMES:
+    if cluster is not None and cluster not in clusters.OF and cluster not in _NAMES:
         raise UsageError(
-            f'cluster: got "{cluster}"; {human.suggest(cluster, CLUSTERS, "expected", besides=", or a column")}'
+            f'cluster: got "{cluster}"; {human.suggest(cluster, list(clusters.OF), "expected", besides=", or a column")}'
         )
     for one in strata:
         if one not in STRATA and not (Path(one).is_file() and _TABLE.search(one)):

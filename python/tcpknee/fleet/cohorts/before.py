@@ -56,7 +56,8 @@ def adjusted(observed: Observed) -> list[Adjusted]:
         return []
     own = [metric for metric in observed.metrics if metric.table == "connections"]
     means = ", ".join(f"avg({metric.name}) as {metric.name}" for metric in own)
-    with opened([Path(folder) for folder in asked.before], partial=asked.partial) as past:
+    units = observed.fleet.database.sql("select distinct host_id, unit from observed where unit is not null")
+    with opened([Path(folder) for folder in asked.before], partial=asked.partial, units=units.to_arrow_table()) as past:
         if twin := in_both(past.boots, observed.fleet.boots):
             raise UsageError(
                 f"before: has boot {twin.boot_id} of {twin.host or twin.host_id} over a time that DATA has too; "
@@ -86,4 +87,8 @@ def adjusted(observed: Observed) -> list[Adjusted]:
             weights = np.asarray(columns["n"], float)
             difference = covariate_adjusted(np.asarray(columns["outcome"], float), before, treated, weights)
             found.append(Adjusted(metric, cohort, difference, float(1 - np.isnan(before).mean())))
+    if not found:
+        observed.fleet.notes.append(
+            f"--before: none of the clusters ({observed.clusters}) was there before, so that nothing is taken out."
+        )
     return found

@@ -11,6 +11,7 @@ from tcpknee import human
 from tcpknee.datasets.sql import literal
 from tcpknee.errors import RunFolderError
 from tcpknee.fleet.connections import Fleet
+from tcpknee.fleet.connections.clusters import NETWORK
 from tcpknee.fleet.statistics import FEW, Tally, mismatch, ratio
 
 from .metrics import Metric
@@ -114,7 +115,7 @@ def _when(t_ns: int) -> str:
 
 def _log_disagrees(observed: Observed) -> Iterator[str]:
     """Connections whose algorithm is not that of their arm, and such as the log assigned after they ended."""
-    if not observed.fleet.is_assigned:
+    if observed.fleet.log is None:
         return
     arms = dict(
         observed.ask("select arm, any_value(algorithm) from assignments where algorithm is not null group by arm")
@@ -171,22 +172,24 @@ def _few_clusters(cohort: str, known: Sequence[Tally]) -> Iterator[str]:
 
 def _mismatch(observed: Observed) -> Iterator[str]:
     """Shares of arms observed and intended, of each design, link and step; units that were drawn are counted."""
-    # Arms of a switchback have whole periods, as many as were intended.
+    # Arms of a switchback have whole periods, as many as were intended. A table without units tells prefixes.
     rows = observed.ask("""
-        select design, link, period, arm, any_value(allocation_pct), count(*), count(distinct remote_prefix)
+        select design, link, period, arm, any_value(allocation_pct), count(*),
+               count(distinct case when design = 'cluster' then coalesce(unit, remote_prefix) else unit end)
         from observed where arm is not null and allocation_pct is not null and design <> 'switchback'
         group by design, link, period, arm order by design, link, period, arm
     """)
     for part in dict.fromkeys(row[:3] for row in rows):
         design, own = part[0], [row[3:] for row in rows if row[:3] == part]
-        unit = 3 if design == "cluster" else 2
+        has_units = all(row[3] for row in own)
+        unit = 3 if has_units else 2
         observed_counts = {row[0]: int(row[unit]) for row in own}
         intended = {row[0]: float(row[1]) for row in own if row[1]}
         if len(own) < 2 or set(intended) != set(observed_counts) or not sum(observed_counts.values()):
             continue
         found = mismatch(observed_counts, intended)
         if found.suspicious:
-            what = "prefixes" if design == "cluster" else "connections"
+            what = "units" if has_units else "connections"
             told = ", ".join(
                 f"{arm} {count:,} {what} where {100 * found.intended[arm]:.3g} % were intended"
                 for arm, count in observed_counts.items()
@@ -201,13 +204,13 @@ def _sharing(observed: Observed, adoption: dict[str, float]) -> Iterator[str]:
     """Do cohorts share bottlenecks? Two that are behind one network in the same hour may."""
     rows = observed.ask(f"""
         with seen as (
-            select cohort, remote_prefix, coalesce(period, begin_unix_ns // 3600000000000) as time, count(*) as n
-            from observed where kept and remote_prefix is not null group by all
+            select cohort, {NETWORK} as network, coalesce(period, begin_unix_ns // 3600000000000) as time, count(*) as n
+            from observed where kept and network is not null group by all
         ),
-        met as (select remote_prefix, time, count(*) as cohorts from seen group by all)
+        met as (select network, time, count(*) as cohorts from seen group by all)
         select sum(n) filter (where cohorts > 1 and cohort <> {literal(observed.baseline)}) as shared,
                sum(n) filter (where cohort <> {literal(observed.baseline)})
-        from seen join met using (remote_prefix, time)
+        from seen join met using (network, time)
     """)
     [(shared, known)] = rows
     if not known:

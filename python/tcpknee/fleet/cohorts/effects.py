@@ -125,7 +125,7 @@ def _switchback(observed: Observed, metric: Metric, arm: str) -> MetricEffect | 
     rows = observed.fleet.database.sql(f"""
         with starts as (
             select host_id, period, min(t_unix_ns) as t_unix_ns
-            from ({log if observed.fleet.is_assigned else seen}) as known group by host_id, period
+            from ({log if observed.fleet.log is not None else seen}) as known group by host_id, period
         )
         select {metric.name} as value, period, cohort = {literal(arm)} as treated,
                (begin_unix_ns - starts.t_unix_ns) // 1000 as since
@@ -170,14 +170,14 @@ def _paired_link(observed: Observed, metric: Metric, arm: str) -> MetricEffect |
 
 
 def _ramp(observed: Observed, metric: Metric, arm: str) -> MetricEffect | None:
-    rows = _units(observed, metric, arm, ["host_id", "allocation_pct as step"])
+    rows = _units(observed, metric, arm, ["coalesce(unit, host_id) as unit", "allocation_pct as step"])
     outcome, treated = np.asarray(rows["outcome"], float), np.asarray(rows["treated"], bool)
     if not len(outcome):
         return None
     shares = np.asarray(rows["step"], float) / 100
-    _, hosts = np.unique(np.asarray(rows["host_id"], str), return_inverse=True)
+    _, units = np.unique(np.asarray(rows["unit"], str), return_inverse=True)
     relative = _relative(outcome)
-    effect = ramp(outcome, np.where(treated, shares, 1 - shares), treated, hosts, relative=relative)
+    effect = ramp(outcome, np.where(treated, shares, 1 - shares), treated, units, relative=relative)
     return MetricEffect(metric, arm, effect, relative)
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tcpknee import human
 from tcpknee.datasets import sql
 from tcpknee.errors import UsageError
+from tcpknee.fleet.connections import clusters
 from tcpknee.fleet.connections.hosts import make_hosts
 from tcpknee.fleet.statistics import Clusters, Tally, tally
 
@@ -38,7 +39,7 @@ MAIN_SHARE = 0.9
 """A host's own figures are those of the cohort that has this share of its bytes."""
 
 _KEPT = ("remote_prefix", "host_id", "boot_id", "cookie", "begin_unix_ns", "end_unix_ns", "bytes_acked", "algorithm")
-_OF_ARMS = ("arm", "design", "allocation_pct", "period", "link")
+_OF_ARMS = ("arm", "design", "allocation_pct", "period", "link", "unit")
 _OWN = [metric for metric in METRICS if metric.table == "connections"]
 
 
@@ -140,10 +141,10 @@ def observe(fleet: Fleet, asked: Asked) -> Observed:
     if has_hosts:
         _attribute_hosts(fleet, cohorts)
     known = _known(fleet, has_hosts)
-    prefixes = database.execute("select count(remote_prefix) > 0 from observed where kept").fetchall()[0][0]
-    words = {"prefix": "client prefix" if prefixes else "host, as no client prefix is known", None: ""}
-    name = asked.cluster or "prefix"
-    return Observed(fleet, asked, counts, cohorts, has_hosts, words.get(name, name), known)
+    words = asked.cluster or "unit"
+    if words == "unit":
+        words = clusters.units_told(database, "observed where kept")
+    return Observed(fleet, asked, counts, cohorts, has_hosts, words, known)
 
 
 def _counts(fleet: Fleet, asked: Asked) -> Counts:
@@ -264,12 +265,15 @@ def strata(observed: Observed, name: str) -> list[tuple[str, str]]:
     """(label, condition) of each stratum, which the table `observed` gets a column for."""
     database = observed.fleet.database
     if name == "rate":
-        # Of the client's network, over all cohorts: a connection's own rate is what an algorithm changes.
+        # Of the client's prefix, over all cohorts: a connection's own rate is what an algorithm changes.
         database.execute("alter table observed add column if not exists access_rate_bits_per_sec double")
-        database.execute("""
+        client = clusters.OF["prefix"]
+        database.execute(f"""
             update observed set access_rate_bits_per_sec = access.rate
-            from (select cluster, max(delivery_rate_bits_per_sec) as rate from observed group by cluster) as access
-            where observed.cluster = access.cluster
+            from (
+                select {client} as client, max(delivery_rate_bits_per_sec) as rate from observed group by client
+            ) as access
+            where {client} = access.client
         """)
     if name in asking.LIMITS:
         return [(label, f"{asking.band(name)} = {sql.literal(label)}") for label in asking.bands(name)]

@@ -68,6 +68,14 @@ COLUMNS = (
     Column("allocation_pct", "DOUBLE", "%", "share that the experiment intended for that arm then", "allocation_pct"),
     Column("period", "BIGINT", "", "period of a switchback", "period"),
     Column("link", "VARCHAR", "", "link of a paired-link experiment", "link"),
+    Column(
+        "unit",
+        "VARCHAR",
+        "",
+        "what the experiment drew that arm for as a whole: a prefix of clients of any length, or a host (host_id); "
+        "null: not assigned, or each connection was drawn by itself",
+        "unit",
+    ),
     Column("tags", "VARCHAR", "", "further words about it as a JSON object: --tag, axes of a run", "tags"),
     Column("process", "VARCHAR", "", "a process that held the socket", "process"),
     Column("cgroup", "VARCHAR", "", "path of its cgroup v2", "cgroup"),

@@ -18,6 +18,7 @@ from tcpknee.errors import RunFolderError, UsageError
 from tcpknee.writing import cannot_write, replacing
 
 from . import condition, opening
+from .assigned import Log
 from .boots import Boot
 from .columns import COLUMNS
 from .folders import Folder, find
@@ -48,8 +49,8 @@ class Fleet:
     """Queries for the connections of each part, one after the other."""
     hours: list[Callable[[], str]] = field(default_factory=list)
     """Queries for what hosts counted, hour by hour."""
-    is_assigned: bool = False
-    """DATA has an assignment log, which is the table `assignments` of the database."""
+    log: Log | None = None
+    """What the assignment log of DATA says, which is the table `assignments` of the database."""
 
     def gather(self, table: str, select: str = "*", where: str = "", *, besides: str = "") -> None:
         """Makes a table of the database: `select` over the connections for which `where` and `besides` hold.
@@ -124,11 +125,13 @@ def opened(
     partial: bool = False,
     memory: str = MEMORY,
     into: Path | None = None,
+    units: pa.Table | None = None,
 ) -> Iterator[Fleet]:
     """DATA, ready to be gathered; nothing of it is changed. It is folders, or one lake. The database can read no other
     file, and write none but below `into`.
 
     `tags`: DIR:NAME=VALUE, words about a folder. `partial`: what is damaged, or there twice, is left out and noted.
+    `units`: columns host_id and unit, of an experiment that began later: connections get those, whatever DATA logs.
     Raises UsageError (`tags`, `memory`), RunFolderError (a folder without connections, a damaged file, a boot that two
     folders have over the same time).
     """
@@ -150,7 +153,7 @@ def opened(
             if lake:
                 open_lake(fleet, lake)
             else:
-                opening.open_parts(fleet)
+                opening.open_parts(fleet, units)
         yield fleet
 
 
@@ -195,7 +198,7 @@ def write(
     with opened(data, tags=tags, partial=partial, memory=memory, into=Path(out)) as fleet:
         fleet.gather("gathered", "*", where)
         files = [_written(fleet, "gathered", Path(out) / "connections.parquet")]
-        if fleet.is_assigned:
+        if fleet.log is not None:
             files.append(_written(fleet, "assignments", Path(out) / "assignments.parquet"))
         rows, hosts, prefixes = fleet.database.execute(
             "select count(*), count(distinct host_id), count(distinct remote_prefix) from gathered"

@@ -20,6 +20,7 @@ from tcpknee.datasets.sql import literal
 from tcpknee.errors import MissingColumn, RunFolderError, TcpkneeError
 
 from . import boots, samples
+from .assigned import read_log
 from .columns import ASSIGNMENTS
 from .hosts import hours_of_counters, hours_of_cpu
 from .matched import of_requests, usable
@@ -90,7 +91,7 @@ def open_lake(fleet: Fleet, lake: Lake) -> None:
         casts = ", ".join(f"cast({column.name} as {column.type}) as {column.name}" for column in ASSIGNMENTS)
         fleet.database.register("lake_assignments", log)
         fleet.database.execute(f"create table assignments as select {casts} from lake_assignments")
-        fleet.is_assigned = True
+        fleet.log = read_log(fleet.database)
     has_clock = all(boot.has_clock for boot in found)
     boot = boots.expression(lake, held)
     rows = samples.of_sockets(lake.sockets, held, boot, has_cookies=True, has_clock=has_clock)
@@ -103,7 +104,7 @@ def open_lake(fleet: Fleet, lake: Lake) -> None:
         fleet.database.register("lake_firsts", lake.arrow(samples.of_first_dumps(rows, last_ns, _listed(found))))
         if logs:
             fleet.database.register("requests", lake.arrow(of_requests(logs, f"({samples.aggregated(rows)})")))
-        yield samples.connections("from lake_seen", "from lake_firsts", requests=bool(logs), assigned=fleet.is_assigned)
+        yield samples.connections("from lake_seen", "from lake_firsts", requests=bool(logs), log=fleet.log)
 
     fleet.parts = [queries]
     if lake.counters is not None:

@@ -11,6 +11,7 @@ from tcpknee.datasets import sql
 from tcpknee.errors import MissingColumn, RunFolderError
 
 from . import boots, samples
+from .assigned import Log, read_log
 from .boots import Boot
 from .columns import ASSIGNMENTS
 from .folders import Folder
@@ -19,6 +20,7 @@ from .matched import of_requests, usable
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
 
     from tcpknee.datasets.partitions import Partitions
 
@@ -39,8 +41,11 @@ _TIMES = ("t_unix_ns", "t_mono_ns")
 _NUMBERS = {column["name"] for column in _core.record_tables()["sockets"] if column["type"] != "text"}
 
 
-def open_parts(fleet: Fleet) -> None:
-    """Finds what the folders of a fleet hold. Raises RunFolderError, and what DuckDB raises."""
+def open_parts(fleet: Fleet, units: pa.Table | None) -> None:
+    """Finds what the folders of a fleet hold. `units` take the place of their logs.
+
+    Raises RunFolderError, and what DuckDB raises.
+    """
     database, partial = fleet.database, fleet.is_partial
     for at, folder in enumerate(fleet.folders):
         _make_views(database, folder, f"folder_{at}", partial=partial, notes=fleet.notes)
@@ -50,7 +55,7 @@ def open_parts(fleet: Fleet) -> None:
     fleet.folders = [folder for folder, _ in kept]
     fleet.boots = [boot for _, listed in kept for boot in listed]
     fleet.notes += [doubt for folder in fleet.folders for doubt in folder.doubts]
-    fleet.is_assigned = _make_assignments(database, fleet.folders)
+    fleet.log = _make_assignments(database, fleet.folders) if units is None else _log_of(database, units)
     make_boots(database, [boot for folder, listed in kept if folder.source != "connections" for boot in listed])
     fleet.hours = [
         partial_of(of, folder.views[name])
@@ -142,8 +147,8 @@ def make_boots(database: duckdb.DuckDBPyConnection, found: Sequence[Boot]) -> No
         database.execute("insert into boots values (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
 
-def _make_assignments(database: duckdb.DuckDBPyConnection, folders: Sequence[Folder]) -> bool:
-    """The table `assignments` of all logs; False where there is none."""
+def _make_assignments(database: duckdb.DuckDBPyConnection, folders: Sequence[Folder]) -> Log | None:
+    """The table `assignments` of all logs, if there is one."""
     logs = []
     for folder in folders:
         if "assignments" in folder.views:
@@ -152,10 +157,20 @@ def _make_assignments(database: duckdb.DuckDBPyConnection, folders: Sequence[Fol
                 f"cast({one.name if one.name in held else 'null'} as {one.type}) as {one.name}" for one in ASSIGNMENTS
             )
             logs.append(f"select {chosen} from {folder.views['assignments']}")
-    if logs:
-        # One host's log may be in several folders.
-        database.execute(f"create table assignments as {' union '.join(logs)}")
-    return bool(logs)
+    if not logs:
+        return None
+    # One host's log may be in several folders.
+    database.execute(f"create table assignments as {' union '.join(logs)}")
+    return read_log(database)
+
+
+def _log_of(database: duckdb.DuckDBPyConnection, units: pa.Table) -> Log:
+    """The table `assignments` of units alone."""
+    always = {"t_unix_ns": str(-(1 << 62)), "host_id": "host_id", "unit": "unit"}
+    columns = ", ".join(f"cast({always.get(one.name, 'null')} as {one.type}) as {one.name}" for one in ASSIGNMENTS)
+    database.register("units", units)
+    database.execute(f"create table assignments as select {columns} from units")
+    return read_log(database)
 
 
 def _together(found: Sequence[tuple[Folder, Sequence[Boot]]]) -> list[list[tuple[Folder, Sequence[Boot]]]]:
@@ -174,7 +189,7 @@ def _part(fleet: Fleet, group: Sequence[tuple[Folder, Sequence[Boot]]]) -> Calla
     """The queries for the connections of folders that have boots in common."""
     first = group[0][0]
     if first.source == "connections":
-        ready = samples.ready(first.views["connections"], first.columns["connections"], assigned=fleet.is_assigned)
+        ready = samples.ready(first.views["connections"], first.columns["connections"], fleet.log)
         return lambda: iter([ready])
     rows = " union all by name ".join(_rows(folder, listed) for folder, listed in group)
     found = [boot for _, listed in group for boot in listed]
@@ -199,7 +214,7 @@ def _part(fleet: Fleet, group: Sequence[tuple[Folder, Sequence[Boot]]]) -> Calla
                 fleet.database.execute(f"create or replace temp table seen as {seen}")
                 fleet.database.execute(f"create or replace temp table requests as {of_requests(logs, 'seen')}")
                 seen = "from seen"
-            yield samples.connections(seen, firsts, requests=bool(logs), assigned=fleet.is_assigned)
+            yield samples.connections(seen, firsts, requests=bool(logs), log=fleet.log)
 
     return queries
 

@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 from tcpknee.datasets.sql import literal
 
+from .assigned import UNASSIGNED, Log
 from .columns import COLUMNS, Column
 
 COUNTERS = (
@@ -172,7 +173,7 @@ def of_first_dumps(rows: str, last_ns: int, boots: str = "boots") -> str:
     """
 
 
-def connections(seen: str, firsts: str | None, *, requests: bool, assigned: bool) -> str:
+def connections(seen: str, firsts: str | None, *, requests: bool, log: Log | None) -> str:
     """The table `connections` of such rows, of the table `boots` and, where they are, `requests` and `assignments`.
 
     Counters of a connection that the first dump of a recording has already are differences; of others they are whole.
@@ -180,8 +181,10 @@ def connections(seen: str, firsts: str | None, *, requests: bool, assigned: bool
     begins = ", ".join(f"{f'coalesce(first_{name}, 0)' if firsts else '0'} as begin_{name}" for name in COUNTERS)
     early = f"left join ({firsts}) as firsts on seen.boot = firsts.boot and seen.cookie = firsts.cookie"
     throughput = "requests.app_throughput_bits_per_sec" if requests else "cast(null as double)"
+    told, assigned = log.joined("counted.remote_addr") if log else (UNASSIGNED, "")
+    arms = ", ".join(f"{value} as {name}" for name, value in told.items())
     joined = f"""
-        select counted.*, {throughput} as app_throughput_bits_per_sec, {_ARM if assigned else _NO_ARM}
+        select counted.*, {throughput} as app_throughput_bits_per_sec, {arms}
         from (
             select seen.*, boots.boot_id, boots.host_id, boots.host, boots.kernel, boots.tags, {begins},
                    {_PREFIX} as remote_prefix
@@ -192,26 +195,26 @@ def connections(seen: str, firsts: str | None, *, requests: bool, assigned: bool
     """
     if requests:
         joined += " left join requests using (boot, cookie)"
-    if assigned:
-        joined += _ASSIGNED
+    joined += assigned
     values = ", ".join(f"cast({column.value} as {column.type}) as {column.name}" for column in COLUMNS)
     return f"select {values} from ({joined}) as joined"
 
 
-def ready(relation: str, held: Collection[str], *, assigned: bool) -> str:
+def ready(relation: str, held: Collection[str], log: Log | None) -> str:
     """A table `connections` that is there already; columns that it lacks are null."""
     chosen = [
         f"cast({_known(column) if column.name in held else 'null'} as {column.type}) as {column.name}"
         for column in COLUMNS
     ]
     found = f"select {', '.join(chosen)} from {relation}"
-    if not assigned:
+    if log is None:
         return found
-    values = ", ".join(
-        f"coalesce(counted.{name}, {_FOUND.format(name)}) as {name}" if name in _ARMS else f"counted.{name} as {name}"
+    told, assigned = log.joined("split_part(counted.remote_prefix, '/', 1)", PREFIX_BITS)
+    values = (
+        f"coalesce(counted.{name}, {told[name]}) as {name}" if name in told else f"counted.{name} as {name}"
         for name in (column.name for column in COLUMNS)
     )
-    return f"select {values} from ({found}) as counted {_ASSIGNED}"
+    return f"select {', '.join(values)} from ({found}) as counted {assigned}"
 
 
 def _known(column: Column) -> str:
@@ -232,22 +235,5 @@ _PREFIX = f"""
 """
 """The client's network. A hash of an address has neither dots nor colons, and stays."""
 
-_ARMS = ("arm", "design", "allocation_pct", "period", "link")
-_NO_ARM = (
-    "cast(null as varchar) as arm, cast(null as varchar) as design, cast(null as double) as allocation_pct, "
-    "cast(null as bigint) as period, cast(null as varchar) as link"
-)
-_FOUND = "log.{0}, by_prefix.{0}, by_host.{0}"
-_ARM = ", ".join(f"coalesce({_FOUND.format(name)}) as {name}" for name in _ARMS)
-_LATEST = ", ".join(f"arg_max({name}, t_unix_ns) as {name}" for name in _ARMS)
-_LOG = f"select boot_id, cookie, {_LATEST} from assignments where cookie is not null group by boot_id, cookie"
-_UNITS = "select * from assignments where cookie is null and unit {} like '%/%'"
-_ASSIGNED = f"""
-    left join ({_LOG}) as log using (boot_id, cookie)
-    asof left join ({_UNITS.format("")}) as by_prefix
-        on counted.host_id = by_prefix.host_id and counted.remote_prefix = by_prefix.unit
-           and counted.begin_unix_ns >= by_prefix.t_unix_ns
-    asof left join ({_UNITS.format("not")}) as by_host
-        on counted.host_id = by_host.host_id and counted.begin_unix_ns >= by_host.t_unix_ns
-"""
-"""An assignment of the connection itself, else the last one before it of its client's prefix, else of its host."""
+PREFIX_BITS = {4: 24, 6: 48}
+"""Bits of an address that are in it."""

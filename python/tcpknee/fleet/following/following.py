@@ -15,6 +15,7 @@ import numpy as np
 from tcpknee.errors import UsageError
 from tcpknee.fleet import connections
 from tcpknee.fleet.assign import running
+from tcpknee.fleet.connections import clusters
 
 from .guards import PLANNED, Guard, Judged
 
@@ -22,15 +23,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tcpknee.fleet.statistics.bins import Floats
-
-_CLUSTERS = {
-    "prefix": "coalesce(remote_prefix, host_id)",
-    "host": "host_id",
-    "period": "host_id || '/' || period",
-    "link": "link",
-}
-CLUSTERS = tuple(_CLUSTERS)
-"""What connections are independent by."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +33,8 @@ class Look:
     """Of each arm, those that have ended."""
     judged: dict[str, list[Judged]]
     """Of each arm but the control, the guards."""
-    cluster: str
+    clusters: str
+    """What a cluster is, in words."""
     allocation_pct: dict[str, float]
     """Share of each arm when its last connection was assigned."""
     is_over: bool
@@ -59,7 +52,7 @@ class Look:
         return {
             "connections": self.connections,
             "allocation_pct": self.allocation_pct,
-            "cluster": self.cluster,
+            "clusters": self.clusters,
             "crossed": self.crossed,
             "guards": [
                 {
@@ -94,7 +87,7 @@ def follow(
     guards: Sequence[Guard],
     *,
     control: str | None = None,
-    cluster: str | None = None,
+    cluster: str = "unit",
     where: str = "",
     planned: int = PLANNED,
     every_sec: float = 60,
@@ -125,13 +118,13 @@ def look(
     guards: Sequence[Guard],
     *,
     control: str | None = None,
-    cluster: str | None = None,
+    cluster: str = "unit",
     where: str = "",
     planned: int = PLANNED,
 ) -> Look:
     """What DATA says now, of connections whose end was seen: what is open yet may still change."""
     logs = list(_assigning(data))
-    found = _read(data, guards, where)
+    found, units = _read(data, guards, where, cluster)
     arms = found["arm"].to_pylist()
     known = sorted(set(arms))
     if control is None and logs:
@@ -140,8 +133,7 @@ def look(
         raise UsageError(f"control: is missing, and DATA has no {running.ABOUT} that names it; {_expected(known)}")
     if known and control not in known and not logs:
         raise UsageError(f'control: got "{control}"; {_expected(known)}')
-    chosen = cluster or ("period" if "switchback" in set(found["design"].to_pylist()) else "prefix")
-    names = np.asarray(found[chosen].fill_null("").to_pylist(), dtype=object)
+    names = np.asarray(found["cluster"].fill_null("").to_pylist(), dtype=object)
     of_arm = {arm: np.asarray([one == arm for one in arms], dtype=bool) for arm in {*known, control}}
 
     def values(arm: str, metric: str) -> tuple[Floats, list[str]]:
@@ -158,7 +150,7 @@ def look(
     return Look(
         connections={arm: int(rows.sum()) for arm, rows in sorted(of_arm.items())},
         judged=judged,
-        cluster=chosen,
+        clusters=units,
         allocation_pct=_allocation(found),
         is_over=bool(logs) and all(about["is_over"] for _, about in logs),
     )
@@ -169,24 +161,15 @@ def _expected(arms: Sequence[str]) -> str:
     return f"expected the arm that others are compared with{listed}."
 
 
-def _read(data: Sequence[Path], guards: Sequence[Guard], where: str) -> pa.Table:
+def _read(data: Sequence[Path], guards: Sequence[Guard], where: str, cluster: str) -> tuple[pa.Table, str]:
+    """The connections of arms, in the order in which they ended, and what their clusters are."""
     metrics = dict.fromkeys(guard.metric for guard in guards)
-    clusters = [f"{expression} as {name}" for name, expression in _CLUSTERS.items() if name not in ("period", "link")]
-    select = ", ".join(
-        [
-            "arm",
-            "design",
-            "allocation_pct",
-            "end_unix_ns",
-            *clusters,
-            "cast(period as varchar) as period",
-            "link",
-            *metrics,
-        ]
-    )
+    columns = ["arm", "design", "period", "unit", "remote_prefix", "allocation_pct", "end_unix_ns", *metrics]
+    select = ", ".join([*columns, f"{clusters.OF[cluster]} as cluster"])
     with connections.opened(data) as fleet:
         fleet.gather("followed", select, where, besides="arm is not null and final")
-        return fleet.database.sql("from followed order by end_unix_ns").to_arrow_table()
+        told = clusters.units_told(fleet.database, "followed") if cluster == "unit" else cluster
+        return fleet.database.sql("from followed order by end_unix_ns").to_arrow_table(), told
 
 
 def _allocation(found: pa.Table) -> dict[str, float]:

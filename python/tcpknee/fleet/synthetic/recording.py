@@ -176,7 +176,9 @@ class Recording:
             "t_unix_ns": begin + (flows.start_ns[chosen] if by_connection else np.zeros(rows, dtype=np.int64)),
             "host_id": [host.host_id] * rows,
             "boot_id": [host.boot_id] * rows,
-            "unit": [host.name if by_host else row.prefix.text] * rows,
+            "unit": flows.cookie[chosen].astype(str)
+            if by_connection
+            else ["host" if by_host else row.prefix.text] * rows,
             "arm": [self.mix.arms[arm].name for arm in arms],
             "algorithm": [self.mix.arms[arm].algorithm for arm in arms],
             "design": [self.mix.design] * rows,
