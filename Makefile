@@ -190,7 +190,7 @@ $(VENV)/.venv:
 	@touch $@
 
 $(VENV)/.core: $(VENV)/.venv $(CORE_SOURCES)
-	@tools/need.sh rust cc make pkg-config libelf --optional clang-16 libbpf
+	@tools/need.sh rust cc make pkg-config libelf --optional clang-16 libbpf nft
 	@echo "Building the core and installing tcpknee into $(VENV)"
 	@# Both use the network and a processor in turn; what fails here says why in the second step.
 	@$(BIN)/python tools/dependencies.py | xargs -d '\n' $(BIN)/pip install --quiet >/dev/null 2>&1 & \

@@ -46,6 +46,15 @@ def test_a_newcomer_is_told_how_to_have_the_command_in_the_path() -> None:
     assert f'export PATH="{ROOT}/.venv/bin:$PATH"' in done.stdout.splitlines()[-1]
 
 
+def test_what_readme_shows_after_the_first_command_is_installed_by_it() -> None:
+    """`knee shell` needs nft, which a minimal Debian lacks."""
+    words = ["make", "--no-print-directory", "--dry-run", "--always-make", ".venv/.core"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    [asked] = [line for line in done.stdout.splitlines() if line.startswith("tools/need.sh") and "libelf" in line]
+    assert "nft" in asked.partition("--optional")[2].split()
+    assert "knee shell --rate" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 def test_the_example_of_a_comparison_is_what_the_tables_say() -> None:
     """Rows of the block in reference.md, by those that docs/generate.py writes into simulator.md."""
     block = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
