@@ -51,6 +51,6 @@ class Finding:
     gain: str = ""
     """What the source, or the evidence, leads to expect."""
     pays: bool = True
-    """False: measured on this host, its changes save nothing that counts."""
+    """False: it happened too rarely to matter, or, measured on this host, its changes save nothing that counts."""
     now: Now | None = None
     """None: there was one sample, or nothing of the evidence counts."""

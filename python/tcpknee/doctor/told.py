@@ -107,10 +107,14 @@ def summary(findings: Iterable[Finding]) -> str:
 
 
 def _first(findings: Sequence[Finding]) -> Iterator[str]:
-    """What to do first: of the worst findings one that a command mends, or else one that names what to do."""
-    worst = [finding for finding in findings if finding.severity == findings[0].severity]
-    # What two samples say to be over can wait, and so can what gains nothing here.
-    worst = [finding for finding in worst if finding.pays and (finding.now is None or finding.now.goes_on)] or worst
+    """What to do first: of the worst findings one that a command mends, or else one that names what to do. What gains
+    nothing here is not worth it."""
+    paying = [finding for finding in findings if finding.pays]
+    if not paying:
+        return
+    worst = [finding for finding in paying if finding.severity == paying[0].severity]
+    # What two samples say to be over can wait.
+    worst = [finding for finding in worst if finding.now is None or finding.now.goes_on] or worst
     first = next((finding for finding in worst if finding.changes), worst[0])
     over = first.now is not None and not first.now.goes_on
     yield from _wrapped(f"Do first, for {first.rule} ({first.subject}){', which may be over' if over else ''}:")

@@ -171,7 +171,7 @@ def test_a_fleet_says_which_rule_hits_how_many_and_who_differs(call: Call, tmp_p
     folder.mkdir()
     for at in range(5):
         changed = {"sysctls": {"net.core.somaxconn": "128"}} if at == 3 else {}
-        written(folder, f"web{at}", {**changed, **({"counters": {"TcpExt.TCPRcvQDrop": 900_000}} if at < 2 else {})})
+        written(folder, f"web{at}", {**changed, **({"counters": {"TcpExt.TCPRcvQDrop": 9_000_000}} if at < 2 else {})})
     written(folder, "db", {"host": {"distribution": "rhel"}})
     (folder / "torn.json").write_text("{")
     ended = call("doctor", "--fleet", folder, "-q")

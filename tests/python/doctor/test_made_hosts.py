@@ -50,8 +50,7 @@ def test_a_report_has_80_columns_but_for_commands(host: Host) -> None:
     }
     long = [line for line in lines if len(line) > 80 and not any(line.endswith(command) for command in commands)]
     assert not long
-    if judged.findings:
-        assert any(line.startswith("Do first, for ") for line in lines)
+    assert any(line.startswith("Do first, for ") for line in lines) == any(one.pays for one in judged.findings)
 
 
 ODD = {

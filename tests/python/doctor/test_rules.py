@@ -14,10 +14,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 from made import snapshot
 from rule_cases import CASES, interrupts
 
+from tcpknee.doctor import told
 from tcpknee.doctor.changes import change_of
 from tcpknee.doctor.finding import SEVERITIES
+from tcpknee.doctor.judge import judge
 from tcpknee.doctor.rules import GROUPS, RULES, Rule
-from tcpknee.doctor.snapshot import Snapshot
+from tcpknee.doctor.rules.rule import FEW
+from tcpknee.doctor.snapshot import Snapshot, samples
+from tcpknee.doctor.snapshot.snapshot import Earlier
 from tcpknee.doctor.snapshot.tables import TABLES
 
 every_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
@@ -63,6 +67,65 @@ def test_what_is_not_known_is_not_wrong(rule: Rule) -> None:
             rule.check(replace(whole, tables={**whole.tables, name: ()}))
         nulls = [dict.fromkeys(row) for row in whole.rows(name)]
         rule.check(replace(whole, tables={**whole.tables, name: nulls}))
+
+
+def rarer(whole: Snapshot, times: int) -> Snapshot:
+    """The host when everything that counts has come so many times less often; its shares are the same."""
+    first = {
+        table: [
+            {
+                name: value - value // times if isinstance(value, int) and name not in keys else value
+                for name, value in row.items()
+            }
+            for row in rows
+        ]
+        for table, rows in samples.counts_of(whole.tables).items()
+        for keys in [samples.KEYS[table]]
+    }
+    found = replace(whole, earlier=Earlier.of(10.0, first)).window
+    assert found is not None
+    return found
+
+
+def test_what_happened_fewer_than_100_times_is_advice_and_not_the_first_thing_to_do() -> None:
+    rare = set()
+    for rule in RULES:
+        names = [name for name in rule.counts if not name.endswith("_pct")]
+        whole = snapshot(CASES[rule.name].fires)
+        for often in rule.check(whole):
+            happened = sum(often.evidence.get(name) or 0 for name in names)
+            if happened < FEW:
+                continue
+            for finding in rule.check(rarer(whole, happened // (FEW // 2))):
+                if 0 < sum(finding.evidence.get(name) or 0 for name in names) < FEW:
+                    assert finding.severity == "advice" and not finding.pays, finding
+                    rare.add(rule.name)
+    # The cases of others demand more than that, happened fewer than 100 times, or are about what is so now.
+    assert rare == {
+        "ena-allowance",
+        "fq-fast-path-reorders",
+        "fq-flow-limit",
+        "fq-horizon-drops",
+        "link-errors",
+        "qdisc-drops",
+        "receive-queue-pruned",
+        "rx-ring-drops",
+        "softnet-drops",
+        "syn-queue-full",
+    }
+
+
+@pytest.mark.parametrize(
+    ("dropped", "received", "severity"),
+    [(1, 43_982, "advice"), (120, 5_800_000, "advice"), (99, 100_000, "advice"), (100, 1_000_000, "warning")],
+)
+def test_one_of_ten_thousand_and_a_hundred_of_them_make_a_warning(dropped: int, received: int, severity: str) -> None:
+    counters = {"TcpExt.TCPRcvQDrop": dropped, "Tcp.InSegs": received}
+    judged = judge(snapshot({"counters": counters}))
+    [finding] = [one for one in judged.findings if one.rule == "receive-queue-pruned"]
+    assert finding.severity == severity and judged.is_wrong == (severity == "warning")
+    report = "\n".join(told.report(snapshot({"counters": counters}), judged))
+    assert ("Do first" in report) == (severity == "warning") and "Recv-Q stays above zero" in report
 
 
 @every_rule

@@ -35,6 +35,7 @@ def _check(snapshot: Snapshot) -> list[Finding]:
             changes=[Sysctl("net.netfilter.nf_conntrack_max", str(2 * most), netns=snapshot.netns)],
             advice="Traffic that needs no tracking can be left out of it (nft … notrack).",
             gain="New connections are no longer dropped. An entry takes some 300 bytes of memory.",
+            events=None if count >= NEARLY * most else dropped,
         )
     ]
 

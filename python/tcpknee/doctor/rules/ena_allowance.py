@@ -48,6 +48,9 @@ def _check(snapshot: Snapshot) -> list[Finding]:
                 advice="Pace what sends in bursts (fq), avoid connection tracking by security groups, or "
                 "take a larger instance type.",
                 gain="Losses outside the machine end.",
+                events=sum(over.values()),
+                # What is lost begins connections or asks for names, which few of all packets do.
+                of=None if LOST & over.keys() else packets,
             )
         )
     return findings

@@ -42,6 +42,7 @@ def _check(snapshot: Snapshot) -> list[Finding]:
             confirm=["nstat -az TcpExtTCPDSACKRecv TcpRetransSegs", "tc -s qdisc show"],
             advice="Update the kernel to 6.12.2 or later, unless the distribution says that it has 122aba8c8061.",
             gain="The fix shows 2,300 to 2,800 retransmissions per second at 19 Gbit/s before it.",
+            events=fast,
         )
     ]
 

@@ -48,6 +48,8 @@ def _check(snapshot: Snapshot) -> list[Finding]:
                 else [],
                 advice="Find the flow that sends faster than it is drained." if limit >= LARGER_PKTS else "",
                 gain="These packets are not lost on this host.",
+                events=dropped,
+                of=packets,
             )
         )
     return findings

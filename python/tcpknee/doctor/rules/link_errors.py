@@ -38,6 +38,8 @@ def _check(snapshot: Snapshot) -> list[Finding]:
                 confirm=[f"ethtool -S {name} | grep -i -E 'crc|symbol|fcs'", f"ethtool -m {name}", f"ethtool {name}"],
                 advice="Negotiate speed and duplex automatically on both ends." if half else "Change cable or optics.",
                 gain="These losses end; a loss-based algorithm gains most.",
+                events=None if half else damaged,
+                of=received,
             )
         )
     return findings

@@ -52,6 +52,8 @@ def _check(snapshot: Snapshot) -> list[Finding]:
             changes=changes,
             advice="Let the program accept faster, and ask for a longer queue in listen(): it is restarted for that.",
             gain="Clients that found the queue full no longer wait 1 s and more.",
+            events=None if full else overflows,
+            of=opened,
         )
     ]
 

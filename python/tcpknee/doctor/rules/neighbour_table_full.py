@@ -39,6 +39,7 @@ def _check(snapshot: Snapshot) -> list[Finding]:
                     for number, share in ((3, 4), (2, 2), (1, 1))
                 ],
                 gain="All neighbours can be reached.",
+                events=None if entries >= NEARLY * most else overflows,
             )
         )
     return findings

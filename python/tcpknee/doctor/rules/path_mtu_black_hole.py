@@ -13,7 +13,7 @@ from tcpknee.doctor.changes import Change, Sysctl
 from tcpknee.doctor.finding import Finding
 from tcpknee.doctor.snapshot import Snapshot
 
-from .rule import Rule
+from .rule import FEW, Rule
 
 USUAL_BYTES = 1500
 
@@ -30,17 +30,18 @@ def _check(snapshot: Snapshot) -> list[Finding]:
     ]
     if not large:
         return []
+    holes = facts.counted(snapshot, "TcpExt.TCPMTUPFail")
     changes: list[Change] = [Sysctl("net.ipv4.tcp_mtu_probing", "1", netns=snapshot.netns)]
     return [
         RULE.found(
-            "warning" if facts.counted(snapshot, "TcpExt.TCPMTUPFail") else "advice",
+            "warning" if holes >= FEW else "advice",
             large[0]["interface"],
             f"The default route leads through {large[0]['interface']} with {large[0]['mtu_bytes']} bytes, and "
             "tcp_mtu_probing is off.",
             {
                 "mtu_bytes": large[0]["mtu_bytes"],
                 "tcp_mtu_probing": probing,
-                "black_holes_seen": facts.counted(snapshot, "TcpExt.TCPMTUPFail"),
+                "black_holes_seen": holes,
             },
             confirm=["tracepath -n DESTINATION", "sysctl net.ipv4.tcp_mtu_probing"],
             changes=changes,

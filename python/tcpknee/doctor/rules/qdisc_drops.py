@@ -42,6 +42,8 @@ def _check(snapshot: Snapshot) -> list[Finding]:
                     changes=changes,
                     advice="" if changes else "Pace or shape what sends in bursts; fq does both.",
                     gain=f"Up to {100 * drops / (packets + drops):.2g} % fewer losses.",
+                    events=drops,
+                    of=packets,
                 )
             )
     return findings

@@ -22,6 +22,9 @@ GROUPS = {
     "ownership": "Ownership and drift",
 }
 
+FEW, LITTLE = 100, 1e-4
+"""Events below which, and shares below which, nothing is wrong that somebody would notice."""
+
 SECTIONS = ("What it sees", "Why it matters")
 """What the manual of a rule says, each beginning a line and ending with a colon."""
 
@@ -69,11 +72,18 @@ class Rule:
         advice: str = "",
         gain: str = "",
         why: str = "",
+        events: int | None = None,
+        of: int | None = None,
     ) -> Finding:
-        """A finding of this rule; by default it matters for the reason that the manual gives."""
+        """A finding of this rule; by default it matters for the reason that the manual gives.
+
+        `events`: what the finding rests on happened so often, among `of`. What is rare is advice at most, and not the
+        first thing to do.
+        """
+        is_rare = events is not None and (events < FEW or (of is not None and events < LITTLE * of))
         return Finding(
             rule=self.name,
-            severity=severity,
+            severity="advice" if is_rare else severity,
             subject=subject,
             told=told,
             evidence=evidence,
@@ -84,4 +94,5 @@ class Rule:
             advice=advice,
             source=self.source,
             gain=gain,
+            pays=not is_rare,
         )

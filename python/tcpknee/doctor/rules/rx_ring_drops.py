@@ -55,6 +55,8 @@ def _check(snapshot: Snapshot) -> list[Finding]:
                 if changes
                 else "The ring has its full length: look at queues against processors, and at softnet_stat.",
                 gain="Fewer losses in bursts; a long ring costs cache and, when it stands, latency.",
+                events=dropped,
+                of=received,
             )
         )
     return findings

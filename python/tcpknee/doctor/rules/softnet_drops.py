@@ -44,6 +44,8 @@ def _check(snapshot: Snapshot) -> list[Finding]:
             else [],
             advice="Where one processor has most of the drops, spread its work first: RPS mask, interrupts, queues.",
             gain=f"Up to {100 * dropped / processed:.2g} % fewer losses on this host.",
+            events=dropped,
+            of=processed,
         )
     ]
 

@@ -41,6 +41,8 @@ def _check(snapshot: Snapshot) -> list[Finding]:
             changes=changes,
             advice="Look whether this is an attack: a longer queue does not help then.",
             gain="Connections keep their options, and no SYN is dropped.",
+            events=cookies + drops,
+            of=opened,
         )
     ]
 

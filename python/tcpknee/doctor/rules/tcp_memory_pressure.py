@@ -46,6 +46,7 @@ def _check(snapshot: Snapshot) -> list[Finding]:
             changes=changes,
             advice="Look for connections whose program does not read: ss -tnm shows what each holds.",
             gain="Windows and buffers are what each connection needs.",
+            events=None if pages >= bounds[1] else pressures + aborted,
         )
     ]
 

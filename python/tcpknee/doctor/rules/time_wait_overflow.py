@@ -30,6 +30,8 @@ def _check(snapshot: Snapshot) -> list[Finding]:
             confirm=["nstat -az TcpExtTCPTimeWaitOverflow", "ss -s"],
             changes=[Sysctl("net.ipv4.tcp_max_tw_buckets", str(max(TODAY, 2 * most)), netns=snapshot.netns)],
             gain="Closed connections end as they should.",
+            events=overflows,
+            of=facts.counted(snapshot, "Tcp.PassiveOpens", "Tcp.ActiveOpens"),
         )
     ]
 

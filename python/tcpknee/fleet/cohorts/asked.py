@@ -77,9 +77,8 @@ def checked(
     if not re.fullmatch(r"\w[\w.-]*", by):
         raise UsageError(f'by: got "{by}"; expected algorithm, kernel, host, arm, or another column or tag.')
     if cluster is not None and cluster not in clusters.OF and cluster not in _NAMES:
-        raise UsageError(
-            f'cluster: got "{cluster}"; {human.suggest(cluster, list(clusters.OF), "expected", besides=", or a column")}'
-        )
+        expected = human.suggest(cluster, list(clusters.OF), "expected", besides=", or a column")
+        raise UsageError(f'cluster: got "{cluster}"; {expected}')
     for one in strata:
         if one not in STRATA and not (Path(one).is_file() and _TABLE.search(one)):
             raise UsageError(
