@@ -20,10 +20,10 @@ from typing import Any
 
 import probes
 from building import run
-from lab import available
 from leftovers import new_namespace, noted
 from tcpknee import Dataset
 from tcpknee.fleet.assign import cgroup, running
+from waiting import PATIENCE_SEC, until
 
 KNEE = (sys.executable, "-m", "tcpknee")
 SERVED = Path(__file__).with_name("served.py")
@@ -56,12 +56,12 @@ class Place:
         command = (*KNEE, "assign", *words, "--cgroup", str(self.cgroup), "--out", str(out), "--quiet")
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             try:
-                until(lambda: (out / running.ABOUT).exists() or process.poll() is not None)
+                until(lambda: (out / running.ABOUT).exists() or process.poll() is not None, "it has begun")
                 assert process.poll() is None, process.communicate()[1]
                 yield process
                 if code is not None:
                     process.send_signal(signal.SIGTERM)
-                    _, said = process.communicate(timeout=30)
+                    _, said = process.communicate(timeout=PATIENCE_SEC)
                     assert process.returncode == code, said
             finally:
                 process.kill()
@@ -72,12 +72,12 @@ class Place:
         command = (*KNEE, "record", "--out", str(out), "--every", "100ms", "--netns", self.netns, "--quiet")
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
             try:
-                until(lambda: list(out.glob("sockets-*")))
+                until(lambda: list(out.glob("sockets-*")), "a first sample")
                 # Its first dump is over, so that what begins now is recorded from its beginning.
                 time.sleep(0.5)
                 yield
                 process.send_signal(signal.SIGTERM)
-                assert process.wait(timeout=30) == 0
+                assert process.wait(timeout=PATIENCE_SEC) == 0
             finally:
                 process.kill()
 
@@ -104,7 +104,6 @@ def placed() -> Iterator[Place]:
     probes.need_programs("ip", "nsenter", "bpftool")
     netns, name = new_namespace("a"), new_namespace("a")
     folder = cgroup.folder(None) / name
-    before = sorted(available())
     with noted("netns", netns), noted("cgroup", name):
         folder.mkdir()
         run("ip", "netns", "add", netns)
@@ -113,16 +112,8 @@ def placed() -> Iterator[Place]:
             yield Place(folder, netns)
         finally:
             run("ip", "netns", "delete", netns)
-            until(lambda: removed(folder))
-    assert sorted(available()) == before
+            until(lambda: removed(folder), "the cgroup is empty")
     assert not programs()
-
-
-def until(is_so: Any, seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < deadline, "it did not come to be so"
-        time.sleep(0.05)
 
 
 def removed(folder: Path) -> bool:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from waiting import PATIENCE_SEC
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 ALGORITHMS = re.findall(r"^CC_ALGORITHM_FILE\((\w+)\)$", (ROOT / "cc/algorithms.def").read_text(), re.M)
@@ -20,7 +22,7 @@ def kernel_name(algorithm: str) -> str:
     return shorter[1] if shorter else f"knee_{algorithm}"
 
 
-def run(*command: object, timeout_s: float = 120) -> str:
+def run(*command: object, timeout_s: float = PATIENCE_SEC) -> str:
     """Runs a command; its output, or a failure that shows all it said."""
     words = [str(word) for word in command]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=timeout_s, check=False)

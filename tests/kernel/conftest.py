@@ -1,13 +1,13 @@
 """What the kernel tests need: the BPF objects, and a reason when this machine cannot run them."""
 
 import os
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import probes
+import repeats
 import turns
 from building import make_bpf
 from leftovers import sweep
@@ -38,11 +38,24 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "alone: its figures are those of the whole machine, so no other kernel test runs beside it"
     )
+    config.addinivalue_line(
+        "markers", "timed: it asks how soon something happens; repeated if it fails on a machine that is late itself"
+    )
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """With its fixtures, which may take as long as the test."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+    """A turn is for a test with its fixtures, which may take as long as the test."""
     alone = item.get_closest_marker("alone") is not None
     with turns.taken(item.config.rootpath / "build/tests/turns", alone=alone):
-        return (yield)
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        for report in repeats.reports_of(item, nextitem):
+            item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [one for kind in terminalreporter.stats.values() for one in kind if isinstance(one, pytest.TestReport)]
+    for line in repeats.told(reports):
+        terminalreporter.write_line(line)

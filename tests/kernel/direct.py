@@ -9,6 +9,7 @@ from pathlib import Path
 import probes
 import tcpknee
 from tcpknee.runs.results import Run
+from waiting import PATIENCE_SEC
 
 KNEE = (sys.executable, "-m", "tcpknee")
 
@@ -26,7 +27,7 @@ def tried(folder: Path, text: str, *words: str) -> subprocess.CompletedProcess[s
     """A short run, into the folder `out`."""
     (folder / "scenario.toml").write_text(text)
     command = [*KNEE, "run", "scenario.toml", "--engine", "kernel", "--quiet", "--out", "out", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE_SEC, check=False)
 
 
 def run(folder: Path, text: str, *words: str) -> Run:
@@ -41,4 +42,6 @@ def as_ordinary_user(tmp_path: Path, text: str, *words: str) -> subprocess.Compl
     folder = probes.folder_of_nobody(tmp_path)
     (folder / "s.toml").write_text(text)
     command = [*probes.as_nobody(), "-m", "tcpknee", "run", "s.toml", "--engine", "kernel", "--out", "out", "-q"]
-    return subprocess.run([*command, *words], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        [*command, *words], cwd=folder, capture_output=True, text=True, timeout=PATIENCE_SEC, check=False
+    )

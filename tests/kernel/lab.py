@@ -13,6 +13,7 @@ import pytest
 import probes
 from building import ROOT, run
 from leftovers import new_namespace, noted
+from waiting import PATIENCE_SEC
 
 FLOW = ROOT / "tests/kernel/flow.py"
 PORT = 5201
@@ -104,7 +105,7 @@ def carry_flow(lab: Lab, algorithm: str, flow_bytes: int, far_end: str | None = 
         assert server.stdout.readline() == "ready\n"
         where = (lab.address, PORT, algorithm, flow_bytes)
         client = run(*enter, lab.sender, sys.executable, FLOW, "client", *where)
-        received, _ = server.communicate(timeout=30)
+        received, _ = server.communicate(timeout=PATIENCE_SEC)
     finally:
         server.kill()
         server.wait()

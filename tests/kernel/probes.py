@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from waiting import PATIENCE_SEC
+
 BTF = Path("/sys/kernel/btf/vmlinux")
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 MOUNTS = Path("/proc/self/mountinfo")
@@ -193,7 +195,7 @@ def _unshare(*namespaces: str) -> tuple[str, ...]:
 
 def _failed(*command: str) -> str:
     """The last line that the command said when it failed, else nothing."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SEC, check=False)
     if not done.returncode:
         return ""
     return (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]

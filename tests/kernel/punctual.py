@@ -16,6 +16,15 @@ from contextlib import contextmanager
 
 PERIOD_NS = 1_000_000
 
+ATTEMPTS = 3
+"""Of a test whose machine was late. What is late by its own fault is so each time."""
+
+LATE_US = 1_000
+"""A machine that nothing keeps busy wakes 99 % of its processes in a tenth of that."""
+
+STALL_US = 10_000
+"""A machine that stood still for longer has disturbed whatever was measured then."""
+
 EXCUSED = 3
 """A packet of a lab waits for the link, the kernel and the receiver in turn, each of which the machine may hold up."""
 
@@ -27,6 +36,11 @@ class Punctuality:
     """1 % of the wake-ups were as late."""
     worst_us: float
     """The latest: a stall of the machine, or a program's absence from a processor."""
+
+    @property
+    def is_late(self) -> bool:
+        """Was the machine late enough to disturb what happens within milliseconds?"""
+        return self.late_us > LATE_US or self.worst_us > STALL_US
 
     def excuses(self, late_us: float) -> bool:
         """Was the machine late enough to explain that a lab was this late?"""

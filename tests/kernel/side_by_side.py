@@ -5,20 +5,19 @@ from __future__ import annotations
 
 from xdist.scheduler import LoadScopeScheduling
 
-WHOLE_KERNEL = (
-    "test_assign.py",
-    "test_experiment.py",
-    "test_loader.py",
-    "test_struct_ops.py",
-    "test_replay.py",
-    "test_faults.py",
-    "test_leftovers.py",
-    "test_settings.py",
-    "test_lab.py::test_settings_hold_in_the_lab_as_the_kernel_tells_and_not_on_the_host",
-    "test_engine.py::test_parameters_of_a_flow_are_set_in_the_kernel",
-    "test_engine.py::test_our_builds_run_where_the_kernel_has_its_own_and_are_gone_afterwards",
-)
-"""They change, or look at, what the whole kernel has: its congestion controls."""
+IN_TURN = {
+    "the kernel's congestion controls": (
+        "test_loader.py",
+        "test_struct_ops.py",
+        "test_replay.py",
+        "test_leftovers.py",
+        "test_settings.py::test_every_sysctl_of_tcp_is_there_as_the_file_has_it_and_no_key_is",
+        "test_engine.py::test_parameters_of_a_flow_are_set_in_the_kernel",
+        "test_engine.py::test_our_builds_run_where_the_kernel_has_its_own_and_are_gone_afterwards",
+    ),
+    "the kernel's assignments": ("test_assign.py", "test_experiment.py"),
+}
+"""They change, or look at, what the whole kernel has."""
 
 ONE_FIXTURE = (
     "test_browser.py",
@@ -37,6 +36,7 @@ class SideBySide(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         name = nodeid.rpartition("/")[2]
-        if name.startswith(WHOLE_KERNEL):
-            return "the whole kernel"
+        for shared, names in IN_TURN.items():
+            if name.startswith(names):
+                return shared
         return name.partition("::")[0] if name.startswith(ONE_FIXTURE) else nodeid

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from assigning import ARMS, KNEE, Place, clients, logged, placed, programs, until
+from assigning import ARMS, KNEE, Place, clients, logged, placed, programs
 from building import run
 from lab import available
 from tcpknee.fleet import connections
@@ -21,6 +21,7 @@ from tcpknee.fleet.assign.arms import parse
 from tcpknee.fleet.assign.designs import arm_of_period
 from tcpknee.fleet.following import following
 from tcpknee.fleet.following.guards import parse as parse_guard
+from waiting import PATIENCE_SEC, until
 
 PINS = Path("/sys/fs/bpf/tcpknee")
 
@@ -85,8 +86,8 @@ def test_the_user_who_called_sudo_owns_the_log_and_the_folders_that_were_made_fo
     for out, owner in ((made, 65534), (of_root, 0)):
         with place.server() as server, place.assigning(out, *ARMS):
             server.connect(*clients(3))
-            until(lambda out=out: list(out.glob("assignments-*")))  # type: ignore[misc]
-            until(lambda out=out, owner=owner: owners(out) == {owner})  # type: ignore[misc]
+            until(lambda out=out: list(out.glob("assignments-*")), "a log")  # type: ignore[misc]
+            until(lambda out=out, owner=owner: owners(out) == {owner}, "all are its owner's")  # type: ignore[misc]
         assert len(logged(out)) == 3
         assert owners(out) == {owner}
     assert made.parent.stat().st_uid == 65534
@@ -97,8 +98,11 @@ def owners(folder: Path) -> set[int]:
     return {path.stat().st_uid for path in (folder, *folder.iterdir())}
 
 
+@pytest.mark.alone
 def test_nothing_is_left_after_kill_9(place: Place, tmp_path: Path) -> None:
-    """No program, link, pin or algorithm; new connections are as before, and the log can be read."""
+    """No program, link, pin or algorithm; new connections are as before, and the log can be read.
+
+    Alone, as it loads algorithms that other tests load too."""
     words = ("new:bbr1=100%", "old:cubic=0%", "--bpf", "--seed", "1")
     with place.server() as server:
         before = server.connect(*clients(1))[0][1]
@@ -111,7 +115,7 @@ def test_nothing_is_left_after_kill_9(place: Place, tmp_path: Path) -> None:
             time.sleep(3.5)
             process.kill()
             process.wait()
-        until(lambda: not programs())
+        until(lambda: not programs(), "no program of ours")
         assert not PINS.exists()
         assert not {"knee_bbr1", "knee_cubic"} & set(available())
         assert run("bpftool", "cgroup", "show", str(place.cgroup)).strip() == ""
@@ -146,6 +150,7 @@ def test_connections_of_one_client_are_drawn_one_by_one_as_units(place: Place, t
     assert all(log[cookie]["unit"] == str(cookie) for _, _, cookie in seen)
 
 
+@pytest.mark.timed
 def test_a_switchback_gives_a_period_one_arm(place: Place, tmp_path: Path) -> None:
     """Periods are of the wall clock, so hosts agree on them too."""
     words = (*ARMS, "--design", "switchback", "--period", "1s", "--seed", "9")
@@ -165,6 +170,7 @@ def test_a_switchback_gives_a_period_one_arm(place: Place, tmp_path: Path) -> No
     assert min(late) > -0.01, "a connection was assigned before its period"
 
 
+@pytest.mark.timed
 def test_a_ramp_keeps_what_it_treated(place: Place, tmp_path: Path) -> None:
     words = ("cubic", "reno", "--design", "ramp", "--steps", "20%,60%,100%", "--period", "2s", "--seed", "2")
     rounds = []
@@ -211,7 +217,7 @@ def test_recorded_connections_have_their_arms(place: Place, tmp_path: Path) -> N
             time.sleep(1)
         guards = [parse_guard("srtt_us ratio <= 100")]
         # The log is seconds behind while it is written.
-        until(lambda: sum(following.look([out], guards).connections.values()) == 40)
+        until(lambda: sum(following.look([out], guards).connections.values()) == 40, "40 connections that ended")
     rows = connections.read([out], ["cookie", "arm", "algorithm", "remote_prefix", "final"]).to_pylist()
     arms = {row["cookie"]: row["arm"] for row in rows}
     assert {cookie: algorithm for _, algorithm, cookie in seen} == {cookie: arms[cookie] for _, _, cookie in seen}
@@ -223,7 +229,7 @@ def test_a_guard_ends_it_with_exit_code_1(place: Place, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with place.assigning(out, *ARMS, code=None) as process:
         assert running.end(out, "retransmit_pct ratio 1.4")
-        said, _ = process.communicate(timeout=20)
+        said, _ = process.communicate(timeout=PATIENCE_SEC)
     assert process.returncode == 1
     assert "Ended by a guard: retransmit_pct ratio 1.4" in said
     about = running.read(out)
@@ -238,7 +244,7 @@ def test_a_guard_ends_it_with_exit_code_1(place: Place, tmp_path: Path) -> None:
 def test_two_of_them_do_not_write_to_one_folder(place: Place, tmp_path: Path) -> None:
     with place.assigning(tmp_path / "out", *ARMS):
         words = (*KNEE, "assign", *ARMS, "--cgroup", str(place.cgroup), "--out", str(tmp_path / "out"))
-        ended = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        ended = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_SEC, check=False)
     assert ended.returncode == 2
     assert "another `knee assign` writes there" in ended.stderr
 
@@ -250,6 +256,6 @@ def test_what_is_not_there_is_refused(place: Place, tmp_path: Path) -> None:
         ((*ARMS, "--cgroup", str(place.cgroup), "--netns", "nowhere"), "there is no /run/netns/nowhere"),
     ):
         command = (*KNEE, "assign", *words, "--out", str(tmp_path / "out"), "--for", "1s")
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SEC, check=False)
         assert ended.returncode == 2 and said in ended.stderr, ended.stderr
         assert "Traceback" not in ended.stderr

@@ -16,10 +16,11 @@ from typing import Any
 
 import pytest
 
-from assigning import KNEE, Place, Seen, Server, clients, logged, placed, programs, until
+from assigning import KNEE, Place, Seen, Server, clients, logged, placed, programs
 from building import run
 from tcpknee.fleet import connections
 from tcpknee.fleet.assign import running
+from waiting import PATIENCE_SEC, until
 
 ARMS = ("treated:reno=50%", "control:cubic=50%")
 SEED = ("--seed", "8")
@@ -53,7 +54,7 @@ def transfers(server: Server, treated_bytes_per_sec: int) -> Seen:
 
 def watching(out: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = (*KNEE, "fleet", "watch", str(out), *WATCH, *words)
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SEC, check=False)
 
 
 def compared(out: Path) -> dict[str, Any]:
@@ -61,6 +62,7 @@ def compared(out: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.timed
 def test_a_guard_that_the_data_cross_ends_the_experiment(place: Place, tmp_path: Path) -> None:
     """Nobody but `knee fleet watch` ends it; then nothing is assigned any more, and compare reads what was."""
     out = tmp_path / "out"
@@ -69,7 +71,7 @@ def test_a_guard_that_the_data_cross_ends_the_experiment(place: Place, tmp_path:
         with place.assigning(out, *ARMS, *SEED, code=None) as assigner, place.recording(out):
             seen = transfers(server, CONTROL_BYTES_PER_SEC // 4)
             watched = watching(out)
-            said, _ = assigner.communicate(timeout=20)
+            said, _ = assigner.communicate(timeout=PATIENCE_SEC)
             after = server.connect(*clients(PREFIXES))
     assert watched.returncode == 1, watched.stderr
     assert f"Crossed. treated: {GUARD} does not hold: 0.2" in watched.stdout
@@ -103,7 +105,7 @@ def test_an_experiment_that_harms_nothing_goes_on(place: Place, tmp_path: Path) 
             told = json.loads(watching(out, "--json", "--for", "1ms").stdout)
             return bool(told["guards"]) and told["guards"][0]["low"] is not None
 
-        until(judged)
+        until(judged, "the guard is judged")
         watched = watching(out, "--for", "3s")
         assert watched.returncode == 0, watched.stdout
         assert "CROSSED" not in watched.stdout

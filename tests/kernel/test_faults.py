@@ -16,6 +16,7 @@ import pytest
 import marked
 import probes
 import tcpknee
+from waiting import PATIENCE_SEC, until
 
 SHORT = """\
 title = "short"
@@ -40,15 +41,13 @@ workload = "programs"
 
 
 def traces() -> dict[str, list[str]]:
-    """What a lab could leave: namespaces, devices, BPF pins and programs, processes."""
+    """What a lab that loads no algorithm could leave: namespaces, devices, BPF pins, processes."""
     netns = Path("/run/netns")
     pins = Path("/sys/fs/bpf")
-    registered = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
     return {
         "namespaces": sorted(entry.name for entry in netns.iterdir()) if netns.is_dir() else [],
         "devices": sorted(entry.name for entry in Path("/sys/class/net").iterdir()),
         "pins": sorted(entry.name for entry in pins.iterdir()) if pins.is_dir() else [],
-        "algorithms": sorted(registered),
         "processes": sorted(process.name for process in marked.processes()),
     }
 
@@ -87,10 +86,7 @@ def _nothing_is_left() -> Iterator[None]:
     probes.need_lab()
     before = traces()
     yield
-    deadline = time.monotonic() + 3
-    while traces() != before and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert traces() == before
+    until(lambda: traces() == before, "nothing is left")
 
 
 def command(folder: Path, text: str, *words: str) -> list[str]:
@@ -101,7 +97,12 @@ def command(folder: Path, text: str, *words: str) -> list[str]:
 def run(folder: Path, text: str, *words: str, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     """`knee run` to its end; `before` are words that a command line puts before it."""
     ended = subprocess.run(
-        [*before, *command(folder, text, *words)], cwd=folder, capture_output=True, text=True, timeout=90, check=False
+        [*before, *command(folder, text, *words)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SEC,
+        check=False,
     )
     assert "Traceback" not in ended.stderr, ended.stderr
     return ended
@@ -111,30 +112,37 @@ def short(duration: str = "2s") -> str:
     return SHORT.replace("DURATION", duration)
 
 
+def until_up(process: subprocess.Popen[str]) -> None:
+    """Until the lab of a run has its sender."""
+
+    def is_up() -> bool:
+        if process.poll() is not None:
+            pytest.fail(f"the run ended: {process.communicate()[1].strip()}")
+        return "sender" in map(role, children(process.pid))
+
+    until(is_up, "the lab is up")
+
+
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A run whose lab is up; the traffic flows."""
     process = subprocess.Popen(
         command(tmp_path, short("60s")), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    deadline = time.monotonic() + 20
-    while "sender" not in map(role, children(process.pid)):
-        if process.poll() is not None:
-            pytest.fail(f"the run ended: {process.communicate()[1].strip()}")
-        assert time.monotonic() < deadline, "the lab did not come up"
-        time.sleep(0.05)
+    until_up(process)
     time.sleep(0.3)
     yield process
     process.kill()
     process.wait()
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("victim", ["link", "sender", "receiver"])
 def test_a_process_of_the_lab_that_is_killed_is_named(running: subprocess.Popen[str], victim: str) -> None:
     [pid] = [pid for pid in children(running.pid) if role(pid) == victim]
     os.kill(pid, signal.SIGKILL)
     killed = time.monotonic()
-    _, stderr = running.communicate(timeout=20)
+    _, stderr = running.communicate(timeout=PATIENCE_SEC)
     assert time.monotonic() - killed < 5
     assert running.returncode == 2
     assert f"the lab's {victim} was ended by SIGKILL" in stderr
@@ -144,7 +152,7 @@ def test_a_process_of_the_lab_that_is_killed_is_named(running: subprocess.Popen[
 def test_a_worker_that_is_killed_is_told_with_its_repetition(running: subprocess.Popen[str]) -> None:
     [worker, *_] = children(running.pid)
     os.kill(worker, signal.SIGKILL)
-    _, stderr = running.communicate(timeout=20)
+    _, stderr = running.communicate(timeout=PATIENCE_SEC)
     assert running.returncode == 2
     assert "cell 0, repetition 0" in stderr
     assert "SIGKILL" in stderr
@@ -155,10 +163,7 @@ def test_nothing_outlives_a_front_that_is_killed(running: subprocess.Popen[str])
     assert len(below) >= 4
     running.kill()
     running.wait()
-    deadline = time.monotonic() + 5
-    while any(map(lives, below)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not [pid for pid in below if lives(pid)]
+    until(lambda: not any(map(lives, below)), "all below it are gone")
 
 
 def test_two_labs_at_once_do_not_see_each_other(tmp_path: Path) -> None:
@@ -170,7 +175,7 @@ def test_two_labs_at_once_do_not_see_each_other(tmp_path: Path) -> None:
         for folder in folders
     ]
     for process in both:
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=PATIENCE_SEC)
         assert process.returncode == 0, stderr
     for folder in folders:
         found = tcpknee.open(folder / "run")
@@ -213,7 +218,7 @@ def test_a_full_disk_keeps_nothing_half_written(tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SEC,
         check=False,
     )
     assert ended.returncode == 2
@@ -265,7 +270,7 @@ def test_a_qdisc_that_the_kernel_lacks_is_named(tmp_path: Path) -> None:
 def test_the_simulator_refuses_what_only_a_lab_has(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text(PROGRAMS + 'client = "true"\n')
     words = [sys.executable, "-m", "tcpknee", "run", "p.toml", "--out", "run"]
-    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_SEC, check=False)
     assert ended.returncode == 2
     assert "--engine kernel" in ended.stderr
     assert not (tmp_path / "run").exists()

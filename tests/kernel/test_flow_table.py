@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import probes
 from direct import HEAD, KNEE, as_ordinary_user, run
+from waiting import PATIENCE_SEC, until
 
 FLOW_TABLE = Path("/proc/sys/net/core/rps_sock_flow_entries")
 
@@ -20,14 +19,6 @@ rps_sock_flow_entries = 4096
 [[flow]]
 algorithm = "cubic"
 """
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Waits for that, at most 20 s."""
-    deadline = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < deadline, "it did not come"
-        time.sleep(0.01)
 
 
 def test_a_setting_of_the_machine_is_told_held_and_put_back_also_when_the_run_is_killed(tmp_path: Path) -> None:
@@ -47,14 +38,19 @@ def test_a_setting_of_the_machine_is_told_held_and_put_back_also_when_the_run_is
     (tmp_path / "s.toml").write_text(FLOWS_REMEMBERED.replace("2s", "60s"))
     command = [*KNEE, "run", "s.toml", "--engine", "kernel", "--quiet", "--allow-host-settings"]
     with subprocess.Popen([*command, "--out", "first"], cwd=tmp_path) as front:
-        until(lambda: FLOW_TABLE.read_text() != before)
+        until(lambda: FLOW_TABLE.read_text() != before, "it is set")
         second = subprocess.run(
-            [*command, "--out", "second"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+            [*command, "--out", "second"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SEC,
+            check=False,
         )
         assert second.returncode == 2
         front.kill()
     assert "another run holds it" in second.stderr
-    until(lambda: FLOW_TABLE.read_text() == before)
+    until(lambda: FLOW_TABLE.read_text() == before, "it is put back")
 
 
 def test_an_ordinary_user_does_not_set_what_the_machine_has(tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ def woken(cpu: int) -> int:
     return int(lines[cpu].split()[9], 16)
 
 
+@pytest.mark.timed
 @pytest.mark.alone
 def test_rps_moves_the_receivers_softirq_to_the_processor_of_its_mask(tmp_path: Path) -> None:
     probes.need_root("steering packets")
@@ -146,6 +147,7 @@ def test_an_ordinary_user_joins_hosts_and_polls_them_but_does_not_steer(tmp_path
     assert "Run as root, or leave it out." in ran.stderr
 
 
+@pytest.mark.timed
 def test_the_user_space_link_can_be_without_rate_and_length(tmp_path: Path) -> None:
     found = run(tmp_path, HEAD.replace('"veth"', '"user"') + '[[flow]]\nalgorithm = "cubic"\n')
     (flow,) = flows(found)
@@ -157,6 +159,7 @@ def flows(run: Run, cell: int = 0) -> list[dict[str, Any]]:
     return [row for row in run.flows.arrow().to_pylist() if row["cell"] == cell]
 
 
+@pytest.mark.timed
 def test_each_message_of_a_transaction_is_a_write_and_a_segment(tmp_path: Path) -> None:
     text = f"""{HEAD}[[flow]]
 algorithm = "cubic"
@@ -180,6 +183,7 @@ def test_bulk_data_is_written_in_calls_of_the_asked_size(tmp_path: Path) -> None
         assert least * asked < mean <= asked, f"{mean} of {asked}"
 
 
+@pytest.mark.timed
 def test_server_computes_for_one_request_at_a_time_in_each_thread(tmp_path: Path) -> None:
     probes.need_processors(2)
     text = f"""{HEAD}[[flow]]
@@ -199,6 +203,7 @@ client_threads = 2
     assert {flow["requests"] > 0 for flow in flows(found, 1)} == {True}
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("size", [128, 32])
 def test_small_writes_arrive_whole_and_reads_are_timed(tmp_path: Path, size: int) -> None:
     text = f"""{HEAD}[[flow]]

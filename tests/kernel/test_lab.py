@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ import pytest
 import probes
 import tcpknee
 from test_engine import in_lab, scenario
-from test_faults import children, command, role, short
+from test_faults import children, command, role, short, until_up
+from waiting import PATIENCE_SEC, until
 
 SET = """\
 title = "Hosts unlike this one"
@@ -86,10 +86,11 @@ client = "sh -c 'sleep 0.5 & sleep 1'"
 
 
 def host_settings() -> dict[str, str]:
-    """The sysctls of this network namespace that a socket's behaviour depends on."""
+    """The sysctls of this network namespace that a socket's behaviour depends on, but for what the whole kernel has."""
     found = {}
     for file in sorted(Path("/proc/sys/net").rglob("*")):
-        if file.is_file() and file.parts[4] in ("ipv4", "core") and "conf" not in file.parts:
+        of_kernel = file.name == "tcp_available_congestion_control"
+        if file.is_file() and file.parts[4] in ("ipv4", "core") and "conf" not in file.parts and not of_kernel:
             try:
                 found[str(file)] = file.read_text()
             except OSError:
@@ -136,6 +137,7 @@ def test_a_client_waits_for_its_own_server_and_not_for_another(tmp_path: Path) -
     assert [row["exit_code"] for row in clients] == [0, 0]
 
 
+@pytest.mark.timed
 def test_the_time_of_a_client_is_its_own_beside_a_longer_flow(tmp_path: Path) -> None:
     in_lab("run", scenario(tmp_path, BESIDE), "--out", "run", cwd=tmp_path)
     [client] = tcpknee.open(tmp_path / "run").programs.arrow().to_pylist()
@@ -149,24 +151,16 @@ def test_the_first_process_of_a_lab_takes_all_others_with_it(tmp_path: Path) -> 
         command(tmp_path, short("60s")), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
-        deadline = time.monotonic() + 20
-        while "sender" not in map(role, children(process.pid)):
-            if process.poll() is not None:
-                pytest.fail(f"the run ended: {process.communicate()[1].strip()}")
-            assert time.monotonic() < deadline, "the lab did not come up"
-            time.sleep(0.05)
+        until_up(process)
         [sender] = [pid for pid in children(process.pid) if role(pid) == "sender"]
         first = parent(sender)
         below = children(first)
         os.kill(first, signal.SIGKILL)
-        _, stderr = process.communicate(timeout=10)
+        _, stderr = process.communicate(timeout=PATIENCE_SEC)
         assert process.returncode == 2
         assert "SIGKILL" in stderr
         assert "Traceback" not in stderr
-        deadline = time.monotonic() + 2
-        while any(Path(f"/proc/{pid}").exists() for pid in below) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert not [pid for pid in below if Path(f"/proc/{pid}").exists()]
+        until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in below), "all below it are gone")
     finally:
         process.kill()
         process.wait()
@@ -186,16 +180,13 @@ def test_an_ordinary_user_is_told_of_the_limit_of_user_namespaces(tmp_path: Path
     holder = subprocess.Popen(["unshare", "--user", "sleep", "60"], stderr=subprocess.DEVNULL)
     try:
         ours, theirs = Path("/proc/self/ns/user"), Path(f"/proc/{holder.pid}/ns/user")
-        deadline = time.monotonic() + 5
-        while theirs.readlink() == ours.readlink():
-            assert time.monotonic() < deadline, "no user namespace came"
-            time.sleep(0.01)
+        until(lambda: theirs.readlink() != ours.readlink(), "a user namespace")
         for table in ("uid_map", "gid_map"):
             Path(f"/proc/{holder.pid}/{table}").write_text("0 0 65536")
         enter = ("nsenter", "--target", str(holder.pid), "--user", "-S", "0", "-G", "0", "sh", "-c", lower, "sh")
         words = [*probes.as_nobody(enter), "-m", "tcpknee", "run", "scenario.toml", "--engine", "kernel"]
         ended = subprocess.run(
-            [*words, "--out", "run"], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+            [*words, "--out", "run"], cwd=folder, capture_output=True, text=True, timeout=PATIENCE_SEC, check=False
         )
     finally:
         holder.kill()

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 import leftovers
 from lab import available, registered_as, registered_maps
 from leftovers import NAMESPACES, NOTES, noted, sweep
+from waiting import until
 
 NAME = "knee_reno"
 # A run in the midst of a flow: registered, laid out, a server waiting.
@@ -57,10 +57,7 @@ def test_what_a_killed_run_left_is_removed_when_the_next_begins(kernel: None, bp
         assert NAME not in available()
         assert NAME not in registered_maps()
         assert not any(namespace.exists() for namespace in namespaces)
-        deadline = time.monotonic() + 5
-        while runs(server) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert not runs(server), "the process in a namespace still runs"
+        until(lambda: not runs(server), "the process in a namespace has ended")
         with registered_as(NAME, bpf_objects / "reno.bpf.o"):
             assert NAME in available()
 

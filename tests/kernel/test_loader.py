@@ -20,6 +20,7 @@ from building import ALGORITHMS, kernel_name, run
 from lab import available, registered_maps
 from leftovers import new_namespace, noted
 from tcpknee import _core
+from waiting import PATIENCE_SEC, until
 
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 PINNED = """
@@ -50,7 +51,7 @@ def _nothing_stays(kernel: None) -> Iterator[None]:
 
 
 def knee(*words: str, code: int = 0) -> str:
-    ended = subprocess.run([*KNEE, *words], capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run([*KNEE, *words], capture_output=True, text=True, timeout=PATIENCE_SEC, check=False)
     assert ended.returncode == code, ended.stderr + ended.stdout
     assert "Traceback" not in ended.stderr
     return ended.stdout if code == 0 else ended.stderr
@@ -80,8 +81,8 @@ def test_an_algorithm_is_loaded_listed_and_unloaded(name: str) -> None:
 def test_a_second_load_is_told_that_the_first_holds_and_by_whom() -> None:
     """Without a BPF file system, where no pin says that it was us."""
     words = ["unshare", "--mount", "sh", "-ec", 'umount -q /sys/fs/bpf || true; exec "$@"', "sh", *KNEE, "load", "reno"]
-    subprocess.run(words, check=True, capture_output=True, timeout=60)
-    again = subprocess.run(words, check=False, capture_output=True, text=True, timeout=60)
+    subprocess.run(words, check=True, capture_output=True, timeout=PATIENCE_SEC)
+    again = subprocess.run(words, check=False, capture_output=True, text=True, timeout=PATIENCE_SEC)
     assert again.returncode == 2
     assert re.search(r"knee_reno is loaded already by root \d+ s ago, to stay until it is taken out", again.stderr)
     assert "`knee unload reno` takes it out" in again.stderr
@@ -102,9 +103,7 @@ def test_what_a_link_holds_elsewhere_is_told_so() -> None:
         other.stdin.close()
     assert "knee_reno is loaded already by root" in said
     assert "held by a link that is not pinned to /sys/fs/bpf/tcpknee/reno" in said
-    deadline = time.monotonic() + 5
-    while "knee_reno" in available() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until(lambda: "knee_reno" not in available(), "it went with its process")
 
 
 def test_an_unknown_name_is_refused_with_a_suggestion() -> None:
@@ -158,7 +157,7 @@ def test_unloading_names_the_sockets_that_still_run_it() -> None:
 
 def test_an_ordinary_user_is_refused_with_the_reason() -> None:
     words = [*probes.as_nobody(), "-c", "from tcpknee import _core\n_core.load('reno')"]
-    ended = subprocess.run(words, cwd="/", capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(words, cwd="/", capture_output=True, text=True, timeout=PATIENCE_SEC, check=False)
     assert "KernelUnsupported" in ended.stderr
     assert "CAP_BPF" in ended.stderr
     assert "knee_reno" not in available()
@@ -168,18 +167,16 @@ def test_what_a_run_has_loaded_goes_with_it_also_when_it_is_killed(tmp_path: Pat
     (tmp_path / "s.toml").write_text(LONG)
     words = [*KNEE, "run", "s.toml", "--engine", "kernel", "--bpf", "--out", "run", "--quiet"]
     process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 20
-    while not (own := [name for name in available() if name.endswith("_cubic")]):
+
+    def ours() -> list[str]:
         assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+        return [name for name in available() if name.endswith("_cubic")]
+
+    own = until(ours, "its algorithm is there")
     time.sleep(1)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    deadline = time.monotonic() + 5
-    while own[0] in available() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert own[0] not in available()
+    until(lambda: own[0] not in available(), "it went with the run")
 
 
 @pytest.mark.parametrize("place", ["no-such-namespace", "2147483647"])
@@ -193,7 +190,7 @@ def test_where_the_bpf_file_system_is_mounted_a_pin_holds_it() -> None:
     probes.need_bpf_mount()
     # In a mount namespace of its own, so that the machine's mounts stay as they are.
     words = ["unshare", "--mount", "sh", "-ec", PINNED, "sh", *KNEE]
-    ended = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_SEC, check=False)
     assert ended.returncode == 0, ended.stderr
     assert '"pin": "/sys/fs/bpf/tcpknee/reno"' in ended.stdout
     # What the folder had, then the message; and the folder is gone.

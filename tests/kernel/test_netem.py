@@ -12,6 +12,7 @@ import pytest
 
 import probes
 import punctual
+from waiting import PATIENCE_SEC
 
 KNEE = (sys.executable, "-m", "tcpknee")
 
@@ -22,7 +23,7 @@ def tried(tmp_path: Path, path: str, *flows: str) -> subprocess.CompletedProcess
     tables = "\n".join(f"[[flow]]\n{flow}" for flow in flows)
     scenario.write_text(f'duration = "8s"\nwarmup = "3s"\n[path]\n{path}\n{tables}\n')
     command = [*KNEE, "run", str(scenario), "--engine", "kernel", "--quiet", "--out", str(tmp_path / "out")]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SEC, check=False)
 
 
 def run(tmp_path: Path, path: str, *flows: str) -> Path:
@@ -34,6 +35,7 @@ def run(tmp_path: Path, path: str, *flows: str) -> Path:
     return tmp_path / "out"
 
 
+@pytest.mark.timed
 def test_rate_delay_and_buffer_are_those_of_the_scenario(tmp_path: Path) -> None:
     with punctual.beside() as machine:
         out = run(tmp_path, 'rate = "20Mbit/s"\nrtt = "40ms"', 'algorithm = "cubic"')
@@ -52,6 +54,7 @@ def test_rate_delay_and_buffer_are_those_of_the_scenario(tmp_path: Path) -> None
     assert flow["goodput_bits_per_sec"] == pytest.approx(20e6 * 1448 / 1500, rel=0.02)
 
 
+@pytest.mark.timed
 def test_loss_is_told_from_drops_and_groups_have_rtts_of_their_own(tmp_path: Path) -> None:
     near = 'algorithm = "cubic"\nrtt = "20ms"\nname = "near"'
     far = 'algorithm = "cubic"\nrtt = "80ms"\nname = "far"'

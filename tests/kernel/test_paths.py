@@ -7,6 +7,7 @@ from __future__ import annotations
 import statistics
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,10 @@ import pytest
 
 import probes
 import punctual
+import repeats
 import tcpknee
 from tcpknee.runs.results import Run
+from waiting import PATIENCE_SEC
 
 HEAD = 'duration = "2500ms"\nwarmup = "500ms"\n[sender]\ntcp_wmem_max = "16MiB"\n'
 FLOW = '[[flow]]\nalgorithm = "cubic"\n'
@@ -59,14 +62,6 @@ SCENARIOS = {
 }
 
 
-ATTEMPTS = 3
-"""Of a scenario whose link was late, or beside which the machine stood still. One stall makes 1 % of a few hundred
-packets late, or a connection open late, and nothing like 1 % of the machine's own wake-ups; what is late by its own
-fault is so each time."""
-
-STALL_US = 10_000
-"""A machine that stood still for longer has disturbed what the tests below look at."""
-
 LATE_US = 3_000
 """What the bounds of the tests below leave for 1 % of the packets."""
 
@@ -78,29 +73,48 @@ class Judged:
     run: Run
     late_us: float
     machine: punctual.Punctuality
+    attempts: int
 
 
-class Runs(dict[str, Judged]):
+@dataclass(frozen=True)
+class Runs:
     """The run of each scenario. A test whose link was late each time fails, unless the machine itself was."""
 
+    by_name: dict[str, Judged]
+    tell: Callable[[str, object], None]
+
     def of(self, name: str) -> Run:
-        found = self[name]
+        found = self.by_name[name]
+        if found.attempts > 1:
+            self.tell(repeats.REPEATED, found.attempts - 1)
         said = f"{name}: 1 % of packets {found.late_us:.0f} us late, of wake-ups {found.machine.late_us:.0f} us"
         if found.late_us > LATE_US and found.machine.excuses(found.late_us):
-            pytest.skip(f"the machine held the link up {ATTEMPTS} times. {said}")
+            pytest.skip(f"the machine held the link up {punctual.ATTEMPTS} times. {said}")
         assert found.late_us <= LATE_US, said
         return found.run
 
 
 def knee(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "tcpknee", *words], cwd=cwd, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-m", "tcpknee", *words],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SEC,
+        check=False,
     )
 
 
+@pytest.fixture
+def runs(judged: dict[str, Judged], record_property: Callable[[str, object], None]) -> Runs:
+    return Runs(judged, record_property)
+
+
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """Each scenario's run on the kernel."""
+def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Judged]:
+    """Each scenario's run on the kernel. It is repeated if its link was late, or if the machine stood still beside it:
+    one stall makes 1 % of a few hundred packets late, or a connection open late, and nothing like 1 % of the machine's
+    own wake-ups. What is late by its own fault is so each time."""
     probes.need_lab()
     folder = tmp_path_factory.mktemp("paths")
     (folder / "lost.txt").write_text("0\n" * 49 + "1\n")
@@ -110,19 +124,20 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
 
     def run(name: str) -> Judged:
         (folder / f"{name}.toml").write_text(SCENARIOS[name])
-        judged = []
-        for _ in range(ATTEMPTS):
-            out = f"{name}-{len(judged)}"
+        tried = []
+        for attempt in range(punctual.ATTEMPTS):
+            out = f"{name}-{attempt}"
             with punctual.beside() as machine:
                 ended = knee("run", f"{name}.toml", "--engine", "kernel", "--out", out, "-q", cwd=folder)
             assert ended.returncode == 0, f"{name}: {ended.stderr}{ended.stdout}"
             found = tcpknee.open(folder / out)
-            judged.append(Judged(found, max(found.links["added_delay_us_p99"].to_pylist()), machine))
-            if judged[-1].late_us <= LATE_US and machine.worst_us <= STALL_US:
+            tried.append((max(found.links["added_delay_us_p99"].to_pylist()), machine, found))
+            if tried[-1][0] <= LATE_US and machine.worst_us <= punctual.STALL_US:
                 break
-        return min(judged, key=lambda run: (run.late_us > LATE_US, run.machine.worst_us))
+        late_us, machine, found = min(tried, key=lambda one: (one[0] > LATE_US, one[1].worst_us))
+        return Judged(found, late_us, machine, len(tried))
 
-    return Runs({name: run(name) for name in SCENARIOS})
+    return {name: run(name) for name in SCENARIOS}
 
 
 def rows(table: Any, **values: int) -> dict[str, np.ndarray[Any, Any]]:
@@ -136,6 +151,12 @@ def at(columns: dict[str, np.ndarray[Any, Any]], name: str, ms: int) -> float:
     """The column's value at the last row before that time."""
     before = np.searchsorted(columns["t_ns"], ms * 1_000_000, side="right") - 1
     return float(columns[name][before])
+
+
+def median(columns: dict[str, np.ndarray[Any, Any]], name: str, begins_ms: int, ends_ms: int) -> float:
+    """The column's median over that time, which one row that a busy machine took late does not move."""
+    chosen = (begins_ms * 1_000_000 <= columns["t_ns"]) & (columns["t_ns"] < ends_ms * 1_000_000)
+    return float(np.median(columns[name][chosen]))
 
 
 def flow(run: Run, cell: int = 0) -> dict[str, Any]:
@@ -178,8 +199,9 @@ def test_nothing_leaves_in_an_outage(runs: Runs) -> None:
 
 def test_route_change_moves_the_round_trip_time(runs: Runs) -> None:
     samples = rows(runs.of("route").samples, cell=0)
-    assert 10_000 <= at(samples, "srtt_us", 1_450) < 16_000
-    assert 60_000 <= at(samples, "srtt_us", 2_450) < 66_000
+    # The medians of half a second each; the smoothed one takes as many round trips to follow as fit into the rest.
+    assert 10_000 <= median(samples, "srtt_us", 1_000, 1_500) < 16_000
+    assert 60_000 <= median(samples, "srtt_us", 2_000, 2_500) < 66_000
 
 
 def test_aggregation_holds_packets_in_both_directions(runs: Runs) -> None:

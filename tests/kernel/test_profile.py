@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from lab import Lab, laid_out
 from loaded import programs, programs_of
 from seen import whole
 from tcpknee.live import profile
+from waiting import until
 
 PROFILED, TRACED = ROOT / "tests/kernel/profiled.py", ROOT / "tests/kernel/traced.py"
 PORT = 5311
@@ -328,17 +328,12 @@ def test_nothing_stays_in_the_kernel_when_it_is_killed(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "tcpknee", "profile", "--out", str(tmp_path / "killed"), "-q"]
     process = subprocess.Popen(words)
     try:
-        deadline = time.monotonic() + 30
-        while not {"host_send", "stack_sample"} <= set((ours := programs_of(process.pid)).values()):
-            assert time.monotonic() < deadline and process.poll() is None
-            time.sleep(0.1)
+        until(lambda: {"host_send", "stack_sample"} <= set(programs_of(process.pid).values()), "it profiles")
+        ours = programs_of(process.pid)
     finally:
         process.kill()
         process.wait()
-    deadline = time.monotonic() + 10
-    while ours.keys() & programs().keys():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    until(lambda: not ours.keys() & programs().keys(), "its programs are gone")
     assert not (tmp_path / "killed").exists()
 
 

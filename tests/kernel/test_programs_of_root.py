@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import probes
+from waiting import PATIENCE_SEC
 
 NOBODY = 65534
 SCENARIO = """\
@@ -94,7 +95,7 @@ def knee(folder: Path, text: str, *options: str, code: int = 0, **sudo: str) -> 
         env={**environment, "A_SECRET": "of root's", "KNEE_TOLD": "all", **sudo},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_SEC,
         check=False,
     )
     assert ended.returncode == code, ended.stderr + ended.stdout

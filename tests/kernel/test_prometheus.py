@@ -27,6 +27,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import exposition
 from ends import exchange, listening
 from tcpknee.cli import main
+from waiting import PATIENCE_SEC, until
 
 COMMAND = [sys.executable, "-m", "tcpknee", "export"]
 NOTHING_YET = r"knee export: 0 sockets: of .* --port \d+ leaves out .*\. It goes on and counts those that come\.\n"
@@ -45,7 +46,9 @@ class Exporter:
     def get(self, url: str | None = None, **headers: str) -> tuple[str, str]:
         """Content type and text."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        with urllib.request.urlopen(urllib.request.Request(url or self.urls[0], headers=named), timeout=10) as answer:
+        with urllib.request.urlopen(
+            urllib.request.Request(url or self.urls[0], headers=named), timeout=PATIENCE_SEC
+        ) as answer:
             body: bytes = answer.read()
             if answer.headers["Content-Encoding"] == "gzip":
                 body = gzip.decompress(body)
@@ -64,12 +67,9 @@ class Exporter:
         """Waits until so many more samples were taken."""
         self.until("tcpknee_samples_total", self.values("tcpknee_samples_total") + samples)
 
-    def until(self, name: str, least: float) -> None:
+    def until(self, name: str, least: float, **labels: str) -> None:
         """Waits until it is as much."""
-        end = time.monotonic() + 20
-        while (value := self.values(name)) < least:
-            assert time.monotonic() < end, f"{name} is {value} and not {least}"
-            time.sleep(0.02)
+        until(lambda: self.values(name, **labels) >= least, f"{name} is {least}")
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def exporting(*options: str) -> Iterator[Exporter]:
         assert line.startswith("Metrics: http://127.0.0.1:"), process.stderr.read()
         yield Exporter(process, line.split()[1:])
         process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=PATIENCE_SEC)
         assert (process.returncode, out) == (0, "")
         # Filters that hold for no socket when it begins are said to.
         assert not err or ("--port" in options and re.fullmatch(NOTHING_YET, err)), err
@@ -104,7 +104,7 @@ def test_an_exporter_whose_filter_holds_for_no_socket_says_so_and_goes_on() -> N
             assert process.stdout is not None
             assert process.stdout.readline().startswith("Metrics: ")
             process.send_signal(signal.SIGTERM)
-            _, err = process.communicate(timeout=20)
+            _, err = process.communicate(timeout=PATIENCE_SEC)
     finally:
         process.kill()
         process.communicate()
@@ -186,10 +186,8 @@ def test_connections_are_told_apart_by_cgroup_and_process() -> None:
             near, far = exchange(listener, 1_000)
             # Both ends are ours. Who holds them is found in pieces of time, so one may be known before the other.
             wanted = {"tcpknee_tcp_sent_bytes_total": 1_000, "tcpknee_tcp_connections": 2}
-            end = time.monotonic() + 20
-            while any(exporter.values(counter, **{name: value}) < least for counter, least in wanted.items()):
-                assert time.monotonic() < end
-                time.sleep(0.05)
+            for counter, least in wanted.items():
+                exporter.until(counter, least, **{name: value})
             assert exporter.values("tcpknee_tcp_connections", **{name: value}) == 2
             assert exporter.values("tcpknee_tcp_sent_bytes_total") == 1_000
             near.close()
@@ -283,9 +281,10 @@ def test_one_sample_is_the_same_answer_for_all_who_ask() -> None:
         assert exporter.values("tcpknee_samples_total") == 1
         # Ctrl-C is as good as SIGTERM, which comes after it.
         exporter.process.send_signal(signal.SIGINT)
-        assert exporter.process.wait(timeout=20) == 0
+        assert exporter.process.wait(timeout=PATIENCE_SEC) == 0
 
 
+@pytest.mark.timed
 def test_a_client_that_says_nothing_keeps_nobody_waiting(exporter: tuple[Exporter, socket.socket]) -> None:
     silent = [socket.create_connection(("127.0.0.1", exporter[0].port)) for _ in range(4)]
     began = time.monotonic()
@@ -297,6 +296,7 @@ def test_a_client_that_says_nothing_keeps_nobody_waiting(exporter: tuple[Exporte
         exporter[0].get(exporter[0].urls[0].replace("/metrics", "/nothing"))
 
 
+@pytest.mark.timed
 def test_a_scrape_is_answered_at_once_whoever_else_dawdles() -> None:
     """500 clients send a byte every four seconds, 50 never read: the deadlines of all pass once and again meanwhile.
 
@@ -371,7 +371,9 @@ def test_what_cannot_be_meant_is_refused(options: tuple[str, ...], said: str, re
 def test_every_query_of_the_dashboard_asks_for_what_there_is(
     exporter: tuple[Exporter, socket.socket], tmp_path: Path
 ) -> None:
-    subprocess.run([*COMMAND, "--grafana", str(tmp_path / "x.json")], check=True, capture_output=True, timeout=20)
+    subprocess.run(
+        [*COMMAND, "--grafana", str(tmp_path / "x.json")], check=True, capture_output=True, timeout=PATIENCE_SEC
+    )
     dashboard = json.loads((tmp_path / "x.json").read_text())
     there = exposition.sample_names(exporter[0].get()[1])
     labels = {"instance", "job", "le"} | set(re.findall(r'[{,](\w+)="', exporter[0].get()[1]))
@@ -389,7 +391,7 @@ def test_every_query_of_the_dashboard_asks_for_what_there_is(
 
 
 def test_units_hold_no_capability_and_systemd_understands_them(tmp_path: Path) -> None:
-    subprocess.run([*COMMAND, "--systemd", str(tmp_path)], check=True, capture_output=True, timeout=20)
+    subprocess.run([*COMMAND, "--systemd", str(tmp_path)], check=True, capture_output=True, timeout=PATIENCE_SEC)
     units = sorted(tmp_path.iterdir())
     assert [unit.name for unit in units] == ["knee-exporter.service", "knee-record.service"]
     command = Path(sys.executable).with_name("knee")

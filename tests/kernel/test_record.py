@@ -19,6 +19,7 @@ import pytest
 import probes
 import tcpknee
 from ends import exchange, listening
+from waiting import PATIENCE_SEC, until
 
 COMMAND = [sys.executable, "-m", "tcpknee", "record"]
 UNIT = Path(__file__).parents[2] / "packaging/systemd/knee-record.service"
@@ -35,10 +36,7 @@ def recording(folder: Path, *options: str, before: tuple[str, ...] = ()) -> Iter
     command = [*before, *COMMAND, "--out", str(folder), "--json", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
-        until = time.monotonic() + 20
-        while not list(folder.glob("cpu-*")) and process.poll() is None:
-            assert time.monotonic() < until, "no sample was taken"
-            time.sleep(0.02)
+        until(lambda: list(folder.glob("cpu-*")) or process.poll() is not None, "a first sample")
         yield process
     finally:
         process.kill()
@@ -47,7 +45,7 @@ def recording(folder: Path, *options: str, before: tuple[str, ...] = ()) -> Iter
 
 def ended(process: subprocess.Popen[bytes], by: int) -> dict[str, Any]:
     process.send_signal(by)
-    said, complaints = process.communicate(timeout=20)
+    said, complaints = process.communicate(timeout=PATIENCE_SEC)
     assert process.returncode == 0, complaints.decode()
     report: dict[str, Any] = json.loads(said)
     return report
@@ -90,6 +88,7 @@ def test_final_row_knows_the_algorithm_and_the_owner_that_samples_told(tmp_path:
     assert [row["sample"] for row in samples] == list(range(samples[0]["sample"], samples[-1]["sample"] + 1))
 
 
+@pytest.mark.timed
 def test_kill_9_costs_one_interval_at_most(tmp_path: Path) -> None:
     from tcpknee import _core
 

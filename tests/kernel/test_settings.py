@@ -20,6 +20,7 @@ import pytest
 import probes
 import tcpknee
 from leftovers import new_namespace, noted
+from waiting import PATIENCE_SEC
 
 COMMAND = [sys.executable, "-m", "tcpknee", "record"]
 MACHINE_ID = Path("/etc/machine-id")
@@ -65,7 +66,7 @@ def recording(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
         until(process, folder, "cause = 'start'")
         yield process
         process.send_signal(signal.SIGTERM)
-        _, complaints = process.communicate(timeout=30)
+        _, complaints = process.communicate(timeout=PATIENCE_SEC)
         assert process.returncode == 0, complaints
     finally:
         process.kill()
@@ -74,7 +75,7 @@ def recording(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
 
 def until(process: subprocess.Popen[str], folder: Path, *conditions: str) -> None:
     """Waits until a row of `settings` has been written for which each of them holds."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE_SEC
     for condition in conditions:
         while not list(folder.glob("settings-*")) or not rows_where(folder, condition):
             assert process.poll() is None and time.monotonic() < end, f"no row was written where {condition}"

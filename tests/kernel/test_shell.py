@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,6 +21,7 @@ import pytest
 
 import marked
 import probes
+from waiting import PATIENCE_SEC, until
 
 KNEE = (sys.executable, "-m", "tcpknee")
 BLOB = os.urandom(1_000_000)
@@ -55,7 +56,7 @@ def _possible() -> None:
     probes.need_lab()
 
 
-def knee(*words: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+def knee(*words: str, timeout: float = PATIENCE_SEC) -> subprocess.CompletedProcess[str]:
     command = [*KNEE, "shell", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
 
@@ -78,13 +79,7 @@ def lab_processes() -> set[str]:
     return found
 
 
-def wait_for(condition: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + 5
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
-
-
+@pytest.mark.timed
 def test_a_download_takes_what_the_rate_allows_and_the_connection_the_rtt(port: int) -> None:
     ran = knee(
         "--rate", "20Mbit/s", "--rtt", "60ms", *curl("-o", "/dev/null", "-w", TIMES, f"http://knee-host:{port}/")
@@ -127,7 +122,7 @@ def test_rules_are_loaded_though_the_path_does_not_lead_to_nft(monkeypatch: pyte
 
 def test_standard_streams_are_the_commands_own() -> None:
     command = [*KNEE, "shell", "--quiet", "--", "sh", "-c", "cat; echo error >&2"]
-    ran = subprocess.run(command, input="through\n", capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(command, input="through\n", capture_output=True, text=True, timeout=PATIENCE_SEC, check=False)
     assert (ran.stdout, ran.stderr) == ("through\n", "error\n")
 
 
@@ -137,7 +132,7 @@ def test_a_signal_to_knee_reaches_the_command() -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGTERM)
-    assert process.communicate(timeout=20)[0] == "got\n"
+    assert process.communicate(timeout=PATIENCE_SEC)[0] == "got\n"
     assert process.returncode == 3
 
 
@@ -157,8 +152,8 @@ def test_nothing_is_left(how: signal.Signals | None) -> None:
         process.stdin.close()
     else:
         process.send_signal(how)
-    process.wait(timeout=20)
-    wait_for(lambda: not lab_processes() - before, f"left: {lab_processes() - before}")
+    process.wait(timeout=PATIENCE_SEC)
+    until(lambda: not lab_processes() - before, "nothing is left")
     assert set(DEVICES.iterdir()) == devices
     process.stdout.close()
 
@@ -171,7 +166,7 @@ def test_an_ordinary_user_needs_no_root(port: int) -> None:
     )
     python = probes.as_nobody()
     command = [*python, "-m", "tcpknee", "shell", "--rtt", "20ms", "--", python[-1], "-c", program]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd="/")
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SEC, check=False, cwd="/")
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.split() == ["65534", str(len(BLOB)), "0" * 16]
 
@@ -225,7 +220,7 @@ def test_the_far_end_sends_with_the_algorithm_asked_for(port: int) -> None:
             looked = [("nsenter", "-t", pid, "-n", "ss", "-tinHO", f"sport = :{port}") for pid in relays]
             return "".join(subprocess.run(look, capture_output=True, text=True, check=True).stdout for look in looked)
 
-        wait_for(lambda: "reno" in sending(), "no socket of the far end has the algorithm reno")
+        until(lambda: "reno" in sending(), "a socket of the far end has the algorithm reno")
         process.terminate()
 
 
@@ -249,9 +244,9 @@ def test_an_interactive_shell_has_the_terminal_and_job_control() -> None:
         os.execv(KNEE[0], [*KNEE, "shell", "--", "bash", "--norc", "-i"])
     seen = b""
 
-    def until(text: bytes, sec: float = 20) -> None:
+    def until_seen(text: bytes) -> None:
         nonlocal seen
-        deadline = time.monotonic() + sec
+        deadline = time.monotonic() + PATIENCE_SEC
         os.set_blocking(terminal, False)
         while text not in seen:
             assert time.monotonic() < deadline, seen.decode(errors="replace")
@@ -262,21 +257,21 @@ def test_an_interactive_shell_has_the_terminal_and_job_control() -> None:
         seen = seen.split(text, 1)[1]
 
     try:
-        until(b"$ ")
+        until_seen(b"$ ")
         os.write(terminal, b"echo a$((1+1))b; sleep 100\n")
-        until(b"a2b")
+        until_seen(b"a2b")
         time.sleep(0.3)
         os.write(terminal, b"\x03")
-        until(b"$ ")
+        until_seen(b"$ ")
         os.write(terminal, b"echo in$?terrupted\n")
-        until(b"in130terrupted")
+        until_seen(b"in130terrupted")
         os.write(terminal, b"sleep 100\n")
         time.sleep(0.5)
         os.write(terminal, b"\x1a")
-        until(b"Stopped")
+        until_seen(b"Stopped")
         os.write(terminal, b"kill %1; wait; stty -a | head -c 5; exit 5\n")
-        until(b"speed")
-        deadline = time.monotonic() + 20
+        until_seen(b"speed")
+        deadline = time.monotonic() + PATIENCE_SEC
         while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
             assert time.monotonic() < deadline, "knee does not end"
             try:
@@ -297,13 +292,13 @@ def test_a_browser_loads_a_page_through_the_path(port: int, tmp_path: Path) -> N
     page = tmp_path / "page.html"
     page.write_text("hello")
     alone = subprocess.run(
-        [chromium, *flags, "--dump-dom", page.as_uri()], capture_output=True, timeout=60, check=False
+        [chromium, *flags, "--dump-dom", page.as_uri()], capture_output=True, timeout=PATIENCE_SEC, check=False
     )
     assert alone.returncode == 0, alone.stderr
     script = f"fetch('http://knee-host:{port}/').then(a=>a.arrayBuffer()).then(b=>document.title=b.byteLength)"
     page.write_text(f"<script>{script}</script>")
     flags += ["--disable-web-security", "--virtual-time-budget=20000"]
-    ran = knee("--rtt", "20ms", "--", chromium, *flags, "--dump-dom", page.as_uri(), timeout=120)
+    ran = knee("--rtt", "20ms", "--", chromium, *flags, "--dump-dom", page.as_uri())
     assert f"<title>{len(BLOB)}</title>" in ran.stdout, ran.stderr
 
 

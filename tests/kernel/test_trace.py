@@ -26,6 +26,7 @@ from seen import whole
 from tcpknee.cli import report
 from tcpknee.errors import KernelUnsupported, RunFolderError, UsageError
 from tcpknee.live import qdiscs, trace, which
+from waiting import PATIENCE_SEC, until
 
 TRACED = ROOT / "tests/kernel/traced.py"
 PORT, OTHER_PORT = 5301, 5302
@@ -106,12 +107,12 @@ def trace_of_two(lab: Lab, folder: Path) -> tuple[trace.Trace, dict[str, Any], d
 
         thread = threading.Thread(target=tracing)
         thread.start()
-        assert attached.wait(20)
+        assert attached.wait(PATIENCE_SEC)
         assert not taken, taken[0]
         other = send(lab, OTHER_PORT, 200_000)
         ours = send(lab, PORT)
         stop.set()
-        thread.join(20)
+        thread.join(PATIENCE_SEC)
     if isinstance(taken[0], BaseException):
         raise taken[0]
     return taken[0], ours, other
@@ -220,21 +221,13 @@ def test_nothing_of_a_trace_outlives_its_process_however_it_ends(lab: Lab, tmp_p
     out = tmp_path / "killed"
     process = subprocess.Popen([*KNEE, "--port", "1", "--out", out, "-q"])
     try:
-        ours = awaited(lambda: programs_of(process.pid))
+        ours = until(lambda: programs_of(process.pid), "it traces")
         process.send_signal(signal.SIGKILL)
-        process.wait(10)
-        awaited(lambda: not ours.keys() & programs().keys())
+        process.wait(PATIENCE_SEC)
+        until(lambda: not ours.keys() & programs().keys(), "its programs are gone")
     finally:
         process.kill()
         process.wait()
-
-
-def awaited(what: Any, seconds: float = 15) -> Any:
-    end = time.monotonic() + seconds
-    while not (found := what()):
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    return found
 
 
 def closed_connections(out: Path) -> int:
@@ -248,11 +241,11 @@ def test_what_a_killed_trace_had_seen_two_seconds_before_can_be_asked_for(lab: L
     out = tmp_path / "killed"
     process = subprocess.Popen([*KNEE, f"{lab.address}:{PORT}", "--out", out, "-q"])
     try:
-        awaited(out.is_dir)
+        until(out.is_dir, "it traces")
         with server(lab, PORT):
             sent = send(lab, PORT, 300_000)
         # It is read while it is written.
-        awaited(lambda: closed_connections(out))
+        until(lambda: closed_connections(out), "a connection that closed")
     finally:
         process.kill()
         process.wait()
@@ -277,11 +270,11 @@ def test_ctrl_c_ends_a_trace_with_what_was_seen_so_far(lab: Lab, tmp_path: Path)
         text=True,
     )
     try:
-        awaited(out.is_dir)
+        until(out.is_dir, "it traces")
         with server(lab, PORT):
             send(lab, PORT, 50_000)
         process.send_signal(signal.SIGINT)
-        said, complained = process.communicate(timeout=60)
+        said, complained = process.communicate(timeout=PATIENCE_SEC)
     finally:
         process.kill()
         process.wait()
@@ -314,7 +307,11 @@ def test_an_ordinary_user_is_told_which_capabilities_it_takes_and_nothing_is_lef
 def test_a_device_that_is_not_there_is_refused_at_once_with_those_there_are() -> None:
     probes.need_root("looking into every network namespace")
     done = subprocess.run(
-        [*KNEE, "--qdisc", "--device", "nope", "--for", "100s"], capture_output=True, text=True, timeout=60, check=False
+        [*KNEE, "--qdisc", "--device", "nope", "--for", "100s"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SEC,
+        check=False,
     )
     assert done.returncode == 2
     assert done.stdout == ""
@@ -345,13 +342,13 @@ def test_a_device_that_goes_during_a_trace_is_said_to_be_gone(lab: Lab) -> None:
     )
     try:
         assert process.stderr is not None
-        awaited(lambda: programs_of(process.pid), 60)
+        until(lambda: programs_of(process.pid), "it traces")
         time.sleep(0.5)
         run("ip", "-n", lab.sender, "link", "del", "gone0")
         # It is said while the trace goes on.
         assert "the device gone0 is gone" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        said, complained = process.communicate(timeout=60)
+        said, complained = process.communicate(timeout=PATIENCE_SEC)
     finally:
         process.kill()
         process.wait()
@@ -359,6 +356,7 @@ def test_a_device_that_goes_during_a_trace_is_said_to_be_gone(lab: Lab) -> None:
     assert json.loads(said)["gone_after_sec"] > 0
 
 
+@pytest.mark.timed
 def test_waits_in_a_tbf_are_what_its_rate_and_its_limit_allow(lab: Lab) -> None:
     found = []
     with server(lab, PORT), until_done() as (attached, stop):
@@ -373,11 +371,11 @@ def test_waits_in_a_tbf_are_what_its_rate_and_its_limit_allow(lab: Lab) -> None:
 
         thread = threading.Thread(target=measuring)
         thread.start()
-        assert attached.wait(20)
+        assert attached.wait(PATIENCE_SEC)
         assert not found, found[0]
         send(lab, PORT)
         stop.set()
-        thread.join(20)
+        thread.join(PATIENCE_SEC)
     (one,) = found[0].latencies
     assert (one.device, one.kind) == ("to-b", "tbf")
     assert sum(count for _, _, count in one.buckets) == one.measured

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from waiting import PATIENCE_SEC
+
 HELD = Path(__file__).with_name("held.py")
 COMMAND = [sys.executable, "-m", "tcpknee", "watch", "--every", "200ms"]
 
@@ -87,7 +89,7 @@ class Terminal:
 
     def until(self, met: Callable[[str], object], what: str) -> list[str]:
         """The screen, once it is as asked for."""
-        latest = time.monotonic() + 20
+        latest = time.monotonic() + PATIENCE_SEC
         while True:
             lines = self.screen()
             if met("\n".join(lines)):

@@ -1,7 +1,7 @@
 """`knee watch` ends within moments of being asked to, whatever became of its terminal.
 
 Its screen blocks for good once it has more to write than a terminal takes that nobody reads, or that has gone. The
-tests are such a terminal: a pty that they read or leave, or close.
+tests are such a terminal: a pty that they read or leave, or close. What hangs, hangs for good.
 """
 
 import os
@@ -16,8 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-LATEST_S = 15.0
-"""The 1.5 s that the end in order may take, and what a busy machine adds. What hangs, hangs for good."""
+from waiting import PATIENCE_SEC
 
 
 class Pty:
@@ -42,7 +41,7 @@ class Pty:
         """Reads what it writes until this is in it."""
         seen = b""
         while text not in seen:
-            assert select.select([self.ours], [], [], LATEST_S)[0], seen
+            assert select.select([self.ours], [], [], PATIENCE_SEC)[0], seen
             seen += os.read(self.ours, 1 << 16)
 
     def stall(self) -> None:
@@ -50,7 +49,7 @@ class Pty:
         # Help and back, a screen each.
         os.write(self.ours, b"h\x7f" * 400)
         before, unchanged = self.ticks(), 0
-        latest = time.monotonic() + LATEST_S
+        latest = time.monotonic() + PATIENCE_SEC
         while unchanged < 5:
             assert time.monotonic() < latest, "it writes on"
             time.sleep(0.1)
@@ -85,7 +84,7 @@ def test_a_signal_ends_it_though_nobody_reads_its_terminal() -> None:
     with watched() as terminal:
         terminal.stall()
         terminal.process.send_signal(signal.SIGTERM)
-        assert terminal.process.wait(LATEST_S) == 0
+        assert terminal.process.wait(PATIENCE_SEC) == 0
         assert termios.tcgetattr(terminal.ours) == terminal.before
 
 
@@ -93,10 +92,10 @@ def test_a_terminal_that_goes_away_ends_it_also_while_it_is_stuck() -> None:
     with watched() as terminal:
         terminal.stall()
         terminal.close()
-        assert terminal.process.wait(LATEST_S) == 0
+        assert terminal.process.wait(PATIENCE_SEC) == 0
 
 
 def test_a_terminal_that_goes_away_ends_it_without_a_signal() -> None:
     with watched(nohup=True) as terminal:
         terminal.close()
-        assert terminal.process.wait(LATEST_S) == 0
+        assert terminal.process.wait(PATIENCE_SEC) == 0
