@@ -77,7 +77,7 @@ test-rust: $(VENV)/.venv ## unit, property and house tests of the crates
 # Tests that were skipped, with their reasons: what `make test` says at its end.
 SKIPS := build/tests/skips.jsonl
 # Tests in real time, side by side: each process has a network of its own where that takes no more than root.
-REAL_TIME_WORKERS ?= 3
+REAL_TIME_WORKERS ?= 6
 REAL_TIME := $(if $(filter 0,$(shell id -u)),--tx '$(REAL_TIME_WORKERS)*popen//python=$(CURDIR)/tools/apart.sh $(CURDIR)/$(BIN)/python' --dist loadscope)
 
 .PHONY: test-python
@@ -89,6 +89,11 @@ test-python: $(VENV)/.dev ## tests of the front, the report, the house and the k
 
 # Tests that keep a processor busy and have no clock, and those of what a machine has in its first network namespace alone.
 PROCESSOR_TESTS := tests/house tests/mutants tests/native tests/python tests/report tests/kernel/test_ops.py tests/kernel/test_flow_table.py
+
+.PHONY: long
+long: $(VENV)/.dev ## what searches: the tests of which `make test` runs a fixed sample (a few minutes; docs/ci.md)
+	$(BIN)/pytest -q -n auto -m long --durations 10 $(PROCESSOR_TESTS)
+	$(BIN)/pytest -q $(REAL_TIME) -m long --durations 10 tests/kernel $(PROCESSOR_TESTS:%=--ignore %)
 
 .PHONY: equality
 equality: $(VENV)/.dev ## a million random op sequences per algorithm, host against BPF bytecode (root)

@@ -168,7 +168,7 @@ def test_who_is_killed_at_every_point_of_making_or_undoing_leaves_what_can_be_un
     assert found["kills"] >= 2 * 6 * (len(chosen) - 2)
 
 
-WHOLE = [range(first, first + 30) for first in range(0, 120, 30)]
+WHOLE = [range(30), *(pytest.param(range(first, first + 30), marks=pytest.mark.long) for first in range(30, 120, 30))]
 
 
 @pytest.mark.parametrize("seeds", WHOLE, ids=str)
@@ -178,7 +178,7 @@ def test_any_rules_on_any_state_are_undone_to_the_same_bytes(netns: str, tmp_pat
     assert found["outcomes"]["made"] > 10 * len(seeds)
 
 
-@pytest.mark.parametrize("seeds", [range(40), range(40, 80)], ids=str)
+@pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 80), marks=pytest.mark.long)], ids=str)
 def test_who_is_killed_anywhere_with_any_rules_leaves_what_can_be_undone(
     netns: str, tmp_path: Path, seeds: range
 ) -> None:

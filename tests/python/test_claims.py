@@ -369,9 +369,18 @@ def test_a_comparison_without_an_interval_on_one_side_of_1_is_undecided() -> Non
 
 
 STORED = json.loads((ROOT / "docs" / "claims.json").read_text(encoding="utf-8"))
+OF_LONG = {"fleet-retrans", "fleet-throughput-high", "loss-matrix", "multi-queue", "redis-cubic-vs-bbr"}
+"""Half of what all take together."""
 
 
-@pytest.mark.parametrize("name", [name for name in STORED if "sim" in catalogue.by_id()[name].engines])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long if name in OF_LONG else ())
+        for name in STORED
+        if "sim" in catalogue.by_id()[name].engines
+    ],
+)
 def test_the_short_form_of_a_claim_gives_the_verdict_of_the_page(name: str, tmp_path: Path) -> None:
     claim = catalogue.by_id()[name]
     form = judging.Form(quick=True)

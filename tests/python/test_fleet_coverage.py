@@ -17,7 +17,7 @@ FLEETS = 60
 RARE = 1e-4
 
 
-@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("shared", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_intervals_over_60_unequal_clusters_hold_the_truth_and_half_of_them_does_not(shared: bool) -> None:
     kind = STUDY["Kind"]("60 clusters", 60, shared=shared)
     whole, half = Counter[str](), Counter[str]()
@@ -34,6 +34,7 @@ def test_intervals_over_60_unequal_clusters_hold_the_truth_and_half_of_them_does
     assert len(whole) == 12
 
 
+@pytest.mark.long
 def test_intervals_over_10_unequal_clusters_are_rather_too_wide_than_too_narrow() -> None:
     kind, hits = STUDY["Kind"]("10 clusters", 10), Counter[str]()
     for seed in range(FLEETS):
