@@ -17,6 +17,7 @@ from pathlib import Path
 
 from building import BUILD, ROOT, run
 from lab import PORT, Lab, laid_out
+from waiting import PATIENCE_SEC
 
 TRAFFIC = ROOT / "tests/kernel/traffic.py"
 
@@ -87,7 +88,7 @@ def recorded(program: Path, algorithm: str, objects: Path, into: Path) -> Iterat
         yield counts
         recorder.stdin.close()
         said = recorder.stdout.read()
-        assert recorder.wait(timeout=120) == 0
+        assert recorder.wait(timeout=PATIENCE_SEC) == 0
         counts["records"], counts["lost"] = map(int, re.findall(r"\d+", said))
     finally:
         recorder.kill()

@@ -28,10 +28,11 @@ def reports_of(item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.T
 
 def told(reports: list[pytest.TestReport]) -> list[str]:
     """The lines that say which tests were repeated, and how often."""
-    lines = [
-        f"  {report.nodeid.partition('@')[0]}: {times} times"
+    times = {
+        report.nodeid.partition("@")[0]: number
         for report in reports
-        for name, times in report.user_properties
+        for name, number in report.user_properties
         if name == REPEATED
-    ]
+    }
+    lines = [f"  {test}: {number} times" for test, number in times.items()]
     return ["Repeated, as this machine was late:", *lines] if lines else []

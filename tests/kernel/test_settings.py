@@ -8,9 +8,8 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,9 @@ import pytest
 
 import probes
 import tcpknee
+import waiting
 from leftovers import new_namespace, noted
+from tcpknee.errors import RunFolderError, UsageError
 from waiting import PATIENCE_SEC
 
 COMMAND = [sys.executable, "-m", "tcpknee", "record"]
@@ -75,16 +76,21 @@ def recording(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
 
 def until(process: subprocess.Popen[str], folder: Path, *conditions: str) -> None:
     """Waits until a row of `settings` has been written for which each of them holds."""
-    end = time.monotonic() + PATIENCE_SEC
+
+    def is_there(condition: str) -> bool:
+        assert process.poll() is None, process.communicate()[1]
+        return rows_where(folder, condition) > 0
+
     for condition in conditions:
-        while not list(folder.glob("settings-*")) or not rows_where(folder, condition):
-            assert process.poll() is None and time.monotonic() < end, f"no row was written where {condition}"
-            time.sleep(0.1)
+        waiting.until(lambda condition=condition: is_there(condition), f"a row where {condition}")  # type: ignore[misc]
 
 
 def rows_where(folder: Path, condition: str) -> int:
-    (found,) = tcpknee.sql(f"select count(*) as n from settings where {condition}", folder).to_pylist()
-    return int(found["n"])
+    """As they are in the tables so far, of which there may be none yet, or none that has rows."""
+    with suppress(RunFolderError, UsageError):
+        (found,) = tcpknee.sql(f"select count(*) as n from settings where {condition}", folder).to_pylist()
+        return int(found["n"])
+    return 0
 
 
 def of(rows: list[Row], kind: str, name: str, interface: str | None = None) -> list[Any]:
