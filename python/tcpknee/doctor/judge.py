@@ -84,7 +84,8 @@ def _now(rule: Rule, finding: Finding, past: Finding | None, lately: Finding | N
     per_sec = _grown(rule, finding, past, seconds) if past is not None else {}
     if lately is not None:
         per_sec = _grown(rule, lately, None, seconds)
-    return Now(seconds, per_sec, goes_on=lately is not None or bool(per_sec))
+    # A rule may say that something is possible here, of which nothing happened.
+    return Now(seconds, per_sec, goes_on=bool(per_sec) or (lately is not None and lately.pays))
 
 
 def _grown(rule: Rule, finding: Finding, past: Finding | None, seconds: float) -> dict[str, float]:

@@ -166,6 +166,11 @@ BUFFERS = {
         quiet={"sysctls": SMALL_BUFFERS, "sockets": [sockets(bytes_received=5_000_000)]},
         told="One connection from 18 ms away can get 1398 of 10,000 Mbit/s",
     ),
+    "receive-buffer-shrinks": Case(
+        fires={"host": {"kernel": "6.17.4-2-pve"}, "counters": {"TcpExt.TCPRcvQDrop": 9_000_000}},
+        quiet={"host": {"kernel": "6.18.17"}},
+        told="Linux 6.17 drops what fits a receive buffer, and shrinks the buffer; receive queues dropped 9,000,000",
+    ),
     "far-end-window-limits": Case(
         fires={"sockets": [sockets(rwnd_limited_connections=10)]},
         quiet={"sockets": [sockets(rwnd_limited_connections=5)]},

@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from made import snapshot
-from rule_cases import CASES, interrupts
+from rule_cases import CASES, ENA, interrupts, near
 
 from tcpknee.doctor import told
 from tcpknee.doctor.changes import change_of
@@ -108,6 +108,7 @@ def test_what_happened_fewer_than_100_times_is_advice_and_not_the_first_thing_to
         "fq-horizon-drops",
         "link-errors",
         "qdisc-drops",
+        "receive-buffer-shrinks",
         "receive-queue-pruned",
         "rx-ring-drops",
         "softnet-drops",
@@ -126,6 +127,55 @@ def test_one_of_ten_thousand_and_a_hundred_of_them_make_a_warning(dropped: int, 
     assert finding.severity == severity and judged.is_wrong == (severity == "warning")
     report = "\n".join(told.report(snapshot({"counters": counters}), judged))
     assert ("Do first" in report) == (severity == "warning") and "Recv-Q stays above zero" in report
+
+
+@pytest.mark.parametrize(
+    ("kernel", "dropped", "severity"),
+    [
+        ("6.16.12", 9_000_000, None),
+        ("6.17.0-1022-azure", 9_000_000, "warning"),
+        ("6.17.4-2-pve", 0, "advice"),
+        ("6.17.4-2-pve", 99, "advice"),
+        ("6.18.16", 9_000_000, "warning"),
+        ("6.18.17", 9_000_000, None),
+        ("6.19.6", 9_000_000, "warning"),
+        ("6.19.7-arch1-1", 9_000_000, None),
+        ("7.0.0", 9_000_000, None),
+    ],
+)
+def test_the_kernels_that_shrink_receive_buffers_are_told_and_warned_of_where_it_shows(
+    kernel: str, dropped: int, severity: str | None
+) -> None:
+    host = {"host": {"kernel": kernel}, "counters": {"TcpExt.TCPRcvQDrop": dropped}}
+    found = [one for one in judge(snapshot(host)).findings if one.rule == "receive-buffer-shrinks"]
+    assert [one.severity for one in found] == ([severity] if severity else [])
+    [rule] = [rule for rule in RULES if rule.name == "receive-buffer-shrinks"]
+    # Who receives little is no case of it.
+    little = {"without": ["sockets"], "sockets": [near(bytes_received=900_000)]}
+    assert not rule.check(snapshot({**host, **little}))
+
+
+def test_one_connection_of_one_that_waits_for_the_far_end_is_told() -> None:
+    [rule] = [rule for rule in RULES if rule.name == "far-end-window-limits"]
+    one = {"remote": "private", "rtt_band": "below-1ms", "algorithm": "cubic", "connections": 1, "busy_connections": 1}
+    alone = {"without": ["sockets"], "sockets": [{**one, "rwnd_limited_connections": 1}]}
+    [finding] = rule.check(snapshot(alone))
+    assert finding.told == "1 of 1 busy connections waits for the receiver's window."
+    assert not rule.check(snapshot({"without": ["sockets"], "sockets": [{**one, "rwnd_limited_connections": 0}]}))
+
+
+@pytest.mark.parametrize(
+    ("gbit", "bound"), [(4.5, None), (4.7, 5), (5.2, 5), (5.4, None), (9.9, 10), (10.1, 10), (10.6, None)]
+)
+def test_a_flow_at_the_clouds_bound_is_told_and_not_to_go_where_it_is(gbit: float, bound: int | None) -> None:
+    [rule] = [rule for rule in RULES if rule.name == "ena-single-flow"]
+    flow = near(delivery_rate_bits_per_sec_max=int(gbit * 1e9), retrans_segs=6239, data_segs_out=1_420_000)
+    taken = snapshot({"interfaces": [ENA], "without": ["sockets"], "sockets": [flow]})
+    found = rule.check(taken)
+    assert [one.evidence["bound_bits_per_sec"] for one in found] == ([bound * 10**9] if bound else [])
+    for one in found:
+        assert "Of its group 0.44 % of the segments were lost." in one.told
+        assert ("placement group" in one.advice) == (bound == 5) and ("maxrate" in one.advice) == (bound == 10)
 
 
 @every_rule

@@ -33,6 +33,7 @@ PLANS: Mapping[str, Plan] = {
 
 TRAFFIC = "depends on this host's traffic or its far ends, which a lab does not have"
 DEVICE = "is in the device, the firmware or the hypervisor, which a lab does not have"
+DEFECT = "is a defect of this kernel, which both ways of a comparison would have"
 LIMIT = "is a limit that this host has reached, and no speed"
 MODEL = "is not in the host model (docs/host.md), and a lab's veth pair does not have it"
 STATE = "says how the host is set up, and costs nothing by itself"
@@ -40,9 +41,10 @@ STATE = "says how the host is set up, and costs nothing by itself"
 UNMEASURED: Mapping[str, str] = {
     "fq-horizon-drops": TRAFFIC,
     "fq-flow-limit": TRAFFIC,
-    "fq-fast-path-reorders": "is a defect of this kernel, which both ways of a comparison would have",
+    "receive-buffer-shrinks": DEFECT,
+    "fq-fast-path-reorders": DEFECT,
     "fq-where-forwarded": TRAFFIC,
-    "pod-departure-times": "is a defect of this kernel, which both ways of a comparison would have",
+    "pod-departure-times": DEFECT,
     "departure-times-in-one-fifo": TRAFFIC,
     "qdisc-drops": TRAFFIC,
     "dctcp-outside": TRAFFIC,

@@ -13,20 +13,20 @@ from tcpknee.doctor.snapshot import Snapshot
 from .rule import Rule
 
 SHARE = 0.2
-LEAST = 3
 
 
 def _check(snapshot: Snapshot) -> list[Finding]:
     rows = [row for row in snapshot.rows("sockets") if row["remote"] != "loopback"]
     busy = sum(row["busy_connections"] or 0 for row in rows)
     limited = sum(row["rwnd_limited_connections"] or 0 for row in rows)
-    if limited < LEAST or limited < SHARE * busy:
+    if not limited or limited < SHARE * busy:
         return []
+    wait = "waits" if busy == 1 else "wait"
     return [
         RULE.found(
             "advice",
             "far ends",
-            f"{limited} of {busy} busy connections wait for the receiver's window.",
+            f"{limited} of {busy} busy connections {wait} for the receiver's window.",
             {"rwnd_limited_connections": limited, "busy_connections": busy},
             confirm=["ss -tin state established | grep -o rwnd_limited.*"],
             advice="Take a snapshot at the far end, if it is yours, and look at tcp_rmem and the program there.",
