@@ -1,4 +1,4 @@
-"""What a sweep on a cluster costs beside one process: 2,000 short units with `--cluster local:2` and with two threads.
+"""What a sweep on a cluster costs beside one process: 2,000 short units on two workers here, and with two threads.
 
     python tools/bench_cluster.py [--units 2000] [--rounds 3]
 
@@ -19,7 +19,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "python"))
+
+from dask_here import dask
 
 WORKERS = 2
 SCENARIO = """\
@@ -73,11 +78,12 @@ def main() -> int:
     asked = parser.parse_args()
     repeat = max(asked.units // CELLS, 1)
     units = repeat * CELLS
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         (folder / "sweep.toml").write_text(SCENARIO.format(repeat=repeat))
         (folder / "one.toml").write_text(ONE)
-        ways = {"threads": ("--workers", str(WORKERS)), "cluster": ("--cluster", f"local:{WORKERS}")}
+        here = stack.enter_context(dask(folder / "dask"))
+        ways = {"threads": ("--workers", str(WORKERS)), "cluster": ("--cluster", here.address)}
         starts = {name: run(folder, "one.toml", f"one-{name}", *words) for name, words in ways.items()}
         found: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
         for number in range(asked.rounds):

@@ -496,8 +496,15 @@ class Folder:
 
     def __init__(self, path: Path, *, make: bool = True) -> None: ...
     made: Final[bool]
+    owner: Final[int]
+    def names(self) -> list[str]:
+        """What it holds, sorted."""
+
     def folder(self, name: str) -> Folder:
         """One in it, which is made if need be."""
+
+    def open_folder(self, name: str) -> Folder | None:
+        """One in it that is there; None: none is. A link is none."""
 
     def temporary(self, name: str, public: bool) -> tuple[str, int]:
         """A new file that `replace` puts at `name`: its name, which cannot be guessed, and its descriptor."""
@@ -510,9 +517,14 @@ class Folder:
     def remove(self, name: str) -> None:
         """Removes a file or link, which may be gone already."""
 
-    def remove_folder(self, name: str) -> None: ...
-    def clear(self) -> None:
-        """Removes all that it holds."""
+    def remove_empty(self, name: str) -> None:
+        """Removes a folder in it that holds nothing."""
+
+    def give(self, name: str, owner: int, group: int) -> None:
+        """Leaves a file of ours in it to a user: a regular one, which no other name leads to."""
+
+    def give_made(self, owner: int, group: int) -> None:
+        """Likewise the folders that were made for it."""
 
     def sweep(self) -> None:
         """Removes temporary files that killed writers left; only who locked the folder may."""
@@ -543,3 +555,6 @@ def allow_foreign_folders() -> None:
 
 def check_readable(path: Path) -> None:
     """Is it a regular file, or a link to one by somebody whom we trust? Raises OSError, RunFolderError."""
+
+def open_readable(path: Path) -> int:
+    """The descriptor of such a file: nobody waits for a FIFO's writer. Raises OSError, RunFolderError."""

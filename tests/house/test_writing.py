@@ -19,7 +19,6 @@ ELSEWHERE = {
     "python/tcpknee/doctor/measure/ends.py": "/proc/sys of a lab's namespace",
     "python/tcpknee/doctor/persist.py": "folders below /etc that others than root read",
     "crates/observe/src/segment/staged.rs": "takes an empty folder away again",
-    "crates/observe/src/segment/unfinished.rs": "opens to read, with O_NOFOLLOW",
     "crates/lab/src/enter.rs": "/proc/self of a new user namespace",
     "crates/lab/src/namespace.rs": "/proc/sys of the lab's namespace",
     "crates/lab/src/nic.rs": "the sysfs of the lab's namespace",

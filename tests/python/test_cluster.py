@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-import resource
+import os
+import re
+import shlex
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from support import SMALL, knee, spawn, tables_by_one_process, tables_of
+from dask_here import Dask, block_of, dask, make_key
+from support import SMALL, Ended, knee, spawn, tables_by_one_process, tables_of
 from tcpknee import _core
 from tcpknee.errors import ClusterError, RunFolderError, TcpkneeError, UsageError
 from tcpknee.runs import api, cluster, engines, phase, pool, store, tables, units
@@ -32,6 +36,9 @@ loss = "0.1%"
 algorithm = ["cubic", "reno"]
 """
 UNITS = 80
+
+PLACE = "tcpknee-0123456789ab"
+"""Of a session's parts."""
 
 TWO_FLOWS = """\
 title = "Two flows behind drop-tail"
@@ -54,48 +61,11 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return tables_by_one_process(LONG, tmp_path_factory.mktemp("whole"))
 
 
-class Dask:
-    """A scheduler and its workers, each a process of its own."""
-
-    def __init__(self, folder: Path, *, file_bytes: int | None = None) -> None:
-        self.file, self.file_bytes = folder / "scheduler.json", file_bytes
-        self.processes: list[subprocess.Popen[bytes]] = []
-        self.scheduler = self._start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-        deadline = time.monotonic() + 600
-        while not self.file.exists() or not self.file.read_text():
-            assert time.monotonic() < deadline and self.scheduler.poll() is None
-            time.sleep(0.05)
-        self.address = json.loads(self.file.read_text())["address"]
-        limit = file_bytes
-        self.workers = [
-            self._start("dask_worker", "--nthreads", "1", "--no-nanny", "--no-dashboard", limit=limit) for _ in range(2)
-        ]
-
-    def _start(self, what: str, *words: str, limit: int | None = None) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", f"distributed.cli.{what}", *words, "--scheduler-file", str(self.file)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd=self.file.parent,
-            preexec_fn=lambda: limit and resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
-        )
-        self.processes.append(process)
-        return process
-
-    def end(self) -> None:
-        for process in self.processes:
-            process.kill()
-            process.wait()
-
-
-@contextmanager
-def dask(folder: Path, *, file_bytes: int | None = None) -> Iterator[Dask]:
-    folder.mkdir()
-    found = Dask(folder, file_bytes=file_bytes)
-    try:
+@pytest.fixture(scope="module")
+def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dask]:
+    """One that no test kills."""
+    with dask(tmp_path_factory.mktemp("dask") / "here") as found:
         yield found
-    finally:
-        found.end()
 
 
 def begun(folder: Path, *words: str) -> subprocess.Popen[str]:
@@ -117,12 +87,12 @@ def sessions(run: Path) -> list[dict[str, object]]:
     return found
 
 
-def test_a_sweep_on_local_processes_is_byte_equal_to_one_process(tmp_path: Path) -> None:
+def test_a_sweep_on_workers_is_byte_equal_to_one_process(tmp_path: Path, on: Dask) -> None:
     (tmp_path / "sweep.toml").write_text(TWO_FLOWS)
     shared = tmp_path / "shared"
     one = knee("run", "sweep.toml", "--out", "one", "-q", cwd=tmp_path)
     many = knee(
-        "run", "sweep.toml", "--out", "many", "--cluster", "local:2", "--parts", f"file://{shared}", "-q", cwd=tmp_path
+        "run", "sweep.toml", "--out", "many", "--cluster", on.address, "--parts", f"file://{shared}", "-q", cwd=tmp_path
     )
     assert (one.code, many.code) == (0, 0), many.err
     assert one.out.replace("folder: one", "folder: many") == many.out
@@ -131,17 +101,17 @@ def test_a_sweep_on_local_processes_is_byte_equal_to_one_process(tmp_path: Path)
     (session,) = metas[1].pop("sessions")
     metas[0].pop("sessions")
     assert metas[0] == metas[1]
-    assert (session["cluster"], session["workers"], session["repetitions"]) == ("local:2", 2, 6)
+    assert (session["cluster"], session["workers"], session["repetitions"]) == (on.address, 2, 6)
     assert session["parts"].startswith(f"file://{shared}/tcpknee-")
     assert not list(shared.iterdir())
     assert not (tmp_path / "many" / "parts").exists()
 
 
-def test_units_with_late_hosts_are_run_there_too(tmp_path: Path) -> None:
+def test_units_with_late_hosts_are_run_there_too(tmp_path: Path, on: Dask) -> None:
     scenario = api.parse(TWO_FLOWS, "two.toml")
     job, meta = engines.Job(scenario, TWO_FLOWS, "two.toml"), {"scenario_sha256": "", "sessions": []}
     keys = [(0, 0), (1, 0)]
-    with cluster.connected("local:1", pool.Watcher()) as found:
+    with cluster.connected(on.address, pool.Watcher()) as found:
         found.open(job, meta, tmp_path, None)
         there = found.run_late(keys)
     here = phase.pooled(scenario, 2)(keys)
@@ -149,15 +119,15 @@ def test_units_with_late_hosts_are_run_there_too(tmp_path: Path) -> None:
 
 
 def test_calls_of_a_function_return_in_order_and_their_errors_say_whose_they_are(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, on: Dask
 ) -> None:
     real = store.build()
-    with cluster.connected("local:2", pool.Watcher()) as found:
+    with cluster.connected(on.address, pool.Watcher()) as found:
         assert found.map(math.sqrt, [16.0, 9.0, 4.0]) == [4.0, 3.0, 2.0]
         with pytest.raises(ClusterError, match="a worker failed: ValueError"):
             found.map(math.sqrt, [1.0, -1.0])
         monkeypatch.setattr(store, "build", lambda: {**real, "tcpknee": "9.9.9"})
-        with pytest.raises(ClusterError, match=rf"worker tcp://\S+: got tcpknee {_core.version()}; expected 9.9.9"):
+        with pytest.raises(ClusterError, match=rf"worker tls://\S+: got tcpknee {_core.version()}; expected 9.9.9"):
             found.map(math.sqrt, [1.0])
 
 
@@ -172,7 +142,7 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path, whole: dict[str, 
 
 
 def test_a_scheduler_that_is_killed_is_said_and_the_run_goes_on_with_another(
-    tmp_path: Path, whole: dict[str, bytes]
+    tmp_path: Path, whole: dict[str, bytes], on: Dask
 ) -> None:
     with dask(tmp_path / "dask") as found:
         process = begun(tmp_path, "--cluster", found.address)
@@ -182,7 +152,7 @@ def test_a_scheduler_that_is_killed_is_said_and_the_run_goes_on_with_another(
     assert err.count("\n") == 1 and f"--cluster {found.address}: the scheduler is gone" in err
     kept = int(str(sessions(tmp_path / "run")[0]["repetitions"]))
     assert 4 <= kept < UNITS
-    ended = knee("run", "--resume", "--out", "run", "--cluster", "local:2", "-q", cwd=tmp_path)
+    ended = knee("run", "--resume", "--out", "run", "--cluster", on.address, "-q", cwd=tmp_path)
     assert ended.code == 0, ended.err
     assert tables_of(tmp_path / "run") == whole
     first, second = (int(str(session["repetitions"])) for session in sessions(tmp_path / "run"))
@@ -192,13 +162,16 @@ def test_a_scheduler_that_is_killed_is_said_and_the_run_goes_on_with_another(
     )
 
 
-def test_ctrl_c_keeps_what_is_finished_and_one_process_can_go_on(tmp_path: Path, whole: dict[str, bytes]) -> None:
-    process = begun(tmp_path, "--cluster", "local:2")
+def test_ctrl_c_keeps_what_is_finished_and_one_process_can_go_on(
+    tmp_path: Path, whole: dict[str, bytes], on: Dask
+) -> None:
+    process = begun(tmp_path, "--cluster", on.address)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=600)
     assert process.returncode == 130
     assert err == (
-        "Interrupted. What was finished is kept in run; go on with: knee run --cluster local:2 --resume --out run\n"
+        "Interrupted. What was finished is kept in run; go on with: "
+        f"knee run --cluster {on.address} --resume --out run\n"
     )
     ended = knee("run", "--resume", "--out", "run", "-q", cwd=tmp_path)
     assert ended.code == 0, ended.err
@@ -212,31 +185,31 @@ def test_a_full_disk_at_a_worker_is_said_with_its_address(tmp_path: Path) -> Non
         ended = knee("run", "long.toml", "--out", "run", "--cluster", found.address, "-q", cwd=tmp_path)
     assert ended.code == 2
     assert ended.err.count("\n") == 1, ended.err
-    assert "worker tcp://" in ended.err and "cannot be written: File too large. Choose another place" in ended.err
+    assert "worker tls://" in ended.err and "cannot be written: File too large. Choose another place" in ended.err
 
 
-def test_a_place_that_is_not_shared_is_refused_before_the_first_unit(tmp_path: Path) -> None:
+def test_a_place_that_is_not_shared_is_refused_before_the_first_unit(tmp_path: Path, on: Dask) -> None:
     (tmp_path / "small.toml").write_text(SMALL)
     ended = knee(
-        "run", "small.toml", "--out", "run", "--cluster", "local:1", "--parts", "memory://parts", "-q", cwd=tmp_path
+        "run", "small.toml", "--out", "run", "--cluster", on.address, "--parts", "memory://parts", "-q", cwd=tmp_path
     )
     assert ended.code == 2
     assert ended.err.count("\n") == 1
-    assert "worker tcp://" in ended.err and "none of it is visible here" in ended.err
+    assert "worker tls://" in ended.err and "none of it is visible here" in ended.err
     assert not (tmp_path / "run").exists()
 
 
 def test_workers_of_another_version_or_without_tcpknee_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on: Dask
 ) -> None:
     """The worker's build is the real one; the client's is made another."""
     real = store.build()
     scenario = api.parse(SMALL, "small.toml")
     job = engines.Job(scenario, SMALL, "small.toml")
     meta = {"scenario_sha256": "", "sessions": []}
-    with cluster.connected("local:1", pool.Watcher()) as found:
+    with cluster.connected(on.address, pool.Watcher()) as found:
         monkeypatch.setattr(store, "build", lambda: {**real, "tcpknee": "9.9.9"})
-        with pytest.raises(ClusterError, match=rf"worker tcp://\S+: got tcpknee {_core.version()}; expected 9.9.9"):
+        with pytest.raises(ClusterError, match=rf"worker tls://\S+: got tcpknee {_core.version()}; expected 9.9.9"):
             found.open(job, meta, tmp_path, None)
         monkeypatch.setattr(store, "build", lambda: {**real, "core": "0" * 64})
         with pytest.raises(ClusterError, match=r"another build of tcpknee .* Install the same wheel"):
@@ -259,14 +232,23 @@ def of_the_client_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> object
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--cluster", "local:0"), '--cluster: got "local:0"; expected local:N with a number of processes'),
-        (("--cluster", "local:many"), '--cluster: got "local:many"; expected local:N'),
+        (("--cluster", "local:4"), "no cluster is needed: leave it out, or give --workers 4."),
+        (("--cluster", "local:many"), '--cluster: got "local:many"; expected the address of a'),
         (("--cluster", "somewhere"), '--cluster: got "somewhere"; expected the address of a Dask scheduler'),
         (("--cluster", "gopher://127.0.0.1:1"), '--cluster: got "gopher://127.0.0.1:1"; expected the address of a'),
-        (("--cluster", "local:1", "--engine", "kernel"), "--cluster: got it with the engine kernel; expected the engi"),
-        (("--cluster", "local:1", "--workers", "2"), "--workers: got it with cluster; expected one of them"),
+        (
+            ("--cluster", "tls://10.0.0.5:8786", "--engine", "kernel"),
+            "--cluster: got it with the engine kernel; expected the engi",
+        ),
+        (
+            ("--cluster", "tls://10.0.0.5:8786", "--workers", "2"),
+            "--workers: got it with cluster; expected one of them",
+        ),
         (("--parts", "x"), "--parts: got it without cluster"),
-        (("--cluster", "local:1", "--parts", "sftp://me:secret@host/x"), "--parts: got a URL with a password"),
+        (
+            ("--cluster", "tls://10.0.0.5:8786", "--parts", "sftp://me:secret@host/x"),
+            "--parts: got a URL with a password",
+        ),
     ],
 )
 def test_what_no_cluster_can_be_asked_is_refused(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
@@ -306,9 +288,257 @@ def test_without_the_extra_the_way_to_it_is_said(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "distributed", None)
     with (
         pytest.raises(UsageError, match=r"pip install '\.\[cluster\]'"),
-        cluster.connected("local:1", pool.Watcher()),
+        cluster.connected("tls://10.0.0.5:8786", pool.Watcher()),
     ):
         pass
+
+
+# Who may speak to it.
+
+
+def listening(process: int) -> set[int]:
+    """TCP ports of a process and of those that it started."""
+    started = {process}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            words = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(words[1]) in started:
+            started.add(int(stat.parent.name))
+    inodes = set()
+    for one in started:
+        for file in Path(f"/proc/{one}/fd").iterdir():
+            try:
+                inodes.update(re.findall(r"socket:\[(\d+)\]", str(file.readlink())))
+            except OSError:
+                continue
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return {int(row[1].partition(":")[2], 16) for row in rows if row[3] == "0A" and row[9] in inodes}
+
+
+ANOTHER = """\
+import os, sys
+from distributed import Client, Security
+from distributed.core import rpc
+from distributed.utils import sync
+os.setgid(65534), os.setuid(65534)
+
+def tried(address, **options):
+    try:
+        with Client(address, timeout=5, set_as_default=False, **options) as client:
+            return client.run_on_scheduler(os.getuid)
+    except OSError:
+        return None
+
+def asked(address):
+    async def identity():
+        async with rpc(address, timeout=5) as peer:
+            return await peer.identity()
+    import asyncio
+    try:
+        return asyncio.run(asyncio.wait_for(identity(), 10))
+    except (OSError, asyncio.TimeoutError):
+        return None
+
+own, key = sys.argv[1:3]
+forged = Security(tls_ca_file=own, tls_client_cert=own, tls_client_key=key, require_encryption=True)
+for port in sys.argv[3:]:
+    print(port, tried(f"tls://127.0.0.1:{port}", security=forged), asked(f"tcp://127.0.0.1:{port}"))
+"""
+"""Another user, with a key of its own, at each port: what it was told."""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of another user")
+def test_another_user_of_the_host_is_refused_by_scheduler_nanny_and_worker(tmp_path: Path) -> None:
+    with dask(tmp_path / "dask", nanny=True) as found:
+        with cluster.connected(found.address, pool.Watcher()) as here:
+            assert here.map(math.sqrt, [4.0]) == [2.0], "who holds the key is served"
+        deadline = time.monotonic() + 60
+        while len(ports := {port for process in found.processes for port in listening(process.pid)}) < 5:
+            assert time.monotonic() < deadline, ports
+            time.sleep(0.1)
+        make_key(tmp_path)
+        key, certificate = (tmp_path / "dask-tls" / name for name in ("key.pem", "cert.pem"))
+        for path in (key, certificate, key.parent, tmp_path, *list(tmp_path.parents)[:3]):
+            path.chmod(path.stat().st_mode | 0o055)
+        other = subprocess.run(
+            [sys.executable, "-c", ANOTHER, certificate, key, *map(str, ports)],
+            env={name: value for name, value in os.environ.items() if name != "DASK_CONFIG"},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+    assert other.returncode == 0, other.stderr
+    assert sorted(other.stdout.splitlines()) == sorted(f"{port} None None" for port in ports)
+
+
+def test_a_run_on_this_hosts_processors_opens_no_port(tmp_path: Path) -> None:
+    process = begun(tmp_path, "--workers", "2")
+    try:
+        assert listening(process.pid) == set()
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+def test_a_cluster_that_nothing_protects_is_said_to_be_one(call: Callable[..., Ended], tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SMALL)
+    for address, is_said in (("tcp://127.0.0.1:9", True), ("127.0.0.1:9", True), ("tls://127.0.0.1:9", False)):
+        ended = call("run", "small.toml", "--out", "run", "-q", "--cluster", address)
+        assert ended.code == 2
+        assert (f"--cluster {address}: nothing protects it." in ended.err) == is_said, ended.err
+
+
+def test_the_commands_of_the_page_make_a_cluster(tmp_path: Path) -> None:
+    """Word for word, but for the host, the port and the end of the output."""
+    scheduler, worker = (shlex.split(line) for line in block_of("dask scheduler").strip().splitlines())
+    assert [scheduler[0], worker[0]] == ["dask", "dask"]
+    beside = Path(sys.executable).parent
+    make_key(tmp_path)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    words = {"8786": port, "tls://10.0.0.5:8786": f"tls://127.0.0.1:{port}", "~/dask-tls": str(tmp_path / "dask-tls")}
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    environment.pop("DASK_CONFIG", None)
+    processes = [
+        subprocess.Popen(
+            [beside / "dask", *(words.get(word, word) for word in line[1:])],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for line in (scheduler, worker)
+    ]
+    try:
+        (tmp_path / "sweep.toml").write_text(SMALL)
+        line = next(line for line in block_of("knee run sweep.toml").splitlines() if "--resume" not in line)
+        asked = [words.get(word, word) for word in shlex.split(line)[1:]]
+        asked[asked.index("s3://bucket/sweeps")] = str(tmp_path / "shared")
+        ended = subprocess.run(
+            [sys.executable, "-m", "tcpknee", *asked, "--out", "run"],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert ended.returncode == 0 and "nothing protects it" not in ended.stderr, ended.stderr
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.wait(timeout=30)
+
+
+# What a run.json says, and what is removed.
+
+
+@pytest.fixture
+def left(tmp_path: Path, small: Path) -> Path:
+    """A run of which workers of an earlier session left two repetitions in a place beside its folder."""
+    run, place = tmp_path / "run", tmp_path / "shared" / PLACE
+    assert knee("run", "small.toml", "--out", "run", "-q", cwd=tmp_path).code == 0
+    for file in run.glob("*.parquet"):
+        file.unlink()
+    about = json.loads((run / "run.json").read_text())
+    about["status"] = "interrupted"
+    about["sessions"][0]["parts"] = str(place)
+    (run / "run.json").write_text(json.dumps(about))
+    scenario = _core.parse(SMALL, "small.toml")
+    sent = units.Parcel(
+        SMALL,
+        "small.toml",
+        tuple(scenario.files.items()),
+        about["scenario_sha256"],
+        str(place),
+        tuple(store.build().items()),
+    )
+    sent.store().begin()
+    units.work(sent, [(0, 0), (1, 0)], 60.0)
+    return run
+
+
+def test_a_place_that_only_run_json_names_is_named_and_left(left: Path) -> None:
+    place = left.parent / "shared" / PLACE
+    before = {path: path.stat().st_mtime_ns for path in place.rglob("*")}
+    ended = knee("run", "--resume", "--out", "run", "-q", cwd=left.parent)
+    assert ended.code == 0
+    assert f"left finished repetitions in {place}. It is left as it is" in ended.err
+    assert f"--parts {place.parent} does" in ended.err
+    assert {path: path.stat().st_mtime_ns for path in place.rglob("*")} == before
+    assert [session["repetitions"] for session in sessions(left)] == [6, 6]
+
+
+def test_a_place_that_parts_names_again_is_taken_up_and_removed(left: Path) -> None:
+    shared = left.parent / "shared"
+    (shared / PLACE / "notes").mkdir()
+    (shared / "flows").mkdir()
+    ended = knee("run", "--resume", "--out", "run", "--parts", "shared", "-q", cwd=left.parent)
+    assert (ended.code, ended.err) == (0, "")
+    assert [session["repetitions"] for session in sessions(left)] == [6, 4]
+    assert sorted(path.relative_to(shared).as_posix() for path in shared.rglob("*")) == [
+        "flows",
+        PLACE,
+        f"{PLACE}/notes",
+    ], "what is not ours stays"
+
+
+@pytest.mark.parametrize("parts", [None, "."])
+@pytest.mark.parametrize("named", ["precious", f"precious/{PLACE}", "../precious", PLACE])
+def test_no_folder_is_removed_because_a_run_json_names_it(left: Path, named: str, parts: str | None) -> None:
+    """Nor where its name is one of ours, but nothing in it says that this run's session made it."""
+    folder = left.parent
+    about = json.loads((left / "run.json").read_text())
+    url = str(folder / named)
+    for victim in (folder / "precious", folder / "precious" / PLACE, folder / PLACE):
+        for kept in ("sub", "flows"):
+            (victim / kept).mkdir(parents=True)
+            (victim / kept / "c000000-r0000-0123456789abcdef.parquet").write_text("precious")
+    (folder / PLACE / "session.json").write_text(
+        json.dumps({"format": "tcpknee-parts", "scenario_sha256": "another", "session": PLACE})
+    )
+    about["sessions"][0]["parts"] = url
+    (left / "run.json").write_text(json.dumps(about))
+    before = sorted(folder.rglob("*"))
+    words = ("--parts", parts) if parts else ()
+    ended = knee("run", "--resume", "--out", "run", *words, "-q", cwd=folder)
+    assert ended.code == 0, ended.err
+    assert [path for path in before if not path.exists()] == []
+
+
+def test_no_url_of_a_run_json_is_opened(left: Path) -> None:
+    about = json.loads((left / "run.json").read_text())
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        server.setblocking(False)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/x/{PLACE}"
+        about["sessions"][0]["parts"] = url
+        (left / "run.json").write_text(json.dumps(about))
+        ended = knee("run", "--resume", "--out", "run", "-q", cwd=left.parent)
+        assert ended.code == 0 and f"left finished repetitions in {url}" in ended.err
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+@pytest.mark.parametrize("where", ["place", "flows"])
+def test_a_link_in_a_run_folder_leads_to_no_place(left: Path, where: str) -> None:
+    """Whoever made the folder can put it there."""
+    place = left.parent / "shared" / PLACE
+    inside = left / "parts" / PLACE
+    inside.parent.mkdir()
+    if where == "place":
+        inside.symlink_to(place)
+    else:
+        inside.mkdir()
+        shutil.copy(place / "session.json", inside)
+        (inside / "flows").symlink_to(place / "flows")
+    before = sorted(place.rglob("*"))
+    assert knee("run", "--resume", "--out", "run", "-q", cwd=left.parent).code == 0
+    assert sorted(place.rglob("*")) == before
+    assert [session["repetitions"] for session in sessions(left)] == [6, 6]
 
 
 # What a task does, in this process.
@@ -323,24 +553,24 @@ def test_files_that_a_scenario_names_travel_with_it(tmp_path: Path) -> None:
     trace = tmp_path / "link.up"
     trace.write_text("1\n3\n4\n")
     text = SMALL.replace('rate = "10Mbit/s"', 'rate = "trace link.up"')
-    sent = parcel(text, str(tmp_path / "small.toml"), f"{tmp_path}/parts")
+    sent = parcel(text, str(tmp_path / "small.toml"), f"{tmp_path}/{PLACE}")
     assert dict(sent.files) == {str(trace): "1\n3\n4\n"}
     here = tables.of_simulator(_core.parse(text, sent.file).run_cell(1, 2))
     trace.unlink()
     parts = sent.store()
-    parts.place.prepare(tables.FROM_ENGINE["sim"])
+    parts.begin()
     done = units.work(sent, [(1, 2)], 60.0)
     ((key, found),) = parts.read(done.part)
     assert key == (1, 2)
     assert all(found[name].equals(here[name], check_metadata=True) for name in here)
 
 
-@pytest.mark.parametrize("where", ["folder", "memory://units-return"])
+@pytest.mark.parametrize("where", ["folder", f"memory://units-return/{PLACE}"])
 def test_units_return_from_a_part_as_the_engine_gave_them(tmp_path: Path, where: str) -> None:
-    url = str(tmp_path / "parts") if where == "folder" else where
+    url = str(tmp_path / PLACE) if where == "folder" else where
     sent = parcel(SMALL, "small.toml", url)
     parts = sent.store()
-    parts.place.prepare(tables.FROM_ENGINE["sim"])
+    parts.begin()
     keys = pool.order(2, 3)
     done = units.work(sent, keys, 60.0)
     assert (done.units, done.left, parts.parts()) == (keys, [], [done.part])
@@ -351,21 +581,21 @@ def test_units_return_from_a_part_as_the_engine_gave_them(tmp_path: Path, where:
             assert found[name].equals(table)
             for column, same in zip(found[name].columns, table.columns, strict=True):
                 assert column.combine_chunks().equals(same.combine_chunks())
-    parts.place.remove()
-    assert parts.parts() == []
+    parts.remove()
+    assert parts.parts() == [] and not parts.is_ours()
 
 
 def test_a_task_leaves_what_its_time_does_not_allow(tmp_path: Path) -> None:
-    sent = parcel(SMALL, "small.toml", str(tmp_path / "parts"))
-    sent.store().place.prepare(tables.FROM_ENGINE["sim"])
+    sent = parcel(SMALL, "small.toml", str(tmp_path / PLACE))
+    sent.store().begin()
     done = units.work(sent, [(0, 0), (1, 0), (0, 1)], 0.0)
     assert (done.units, done.left) == ([(0, 0)], [(1, 0), (0, 1)])
     assert done.part.startswith("c000000-r0000-")
 
 
 def test_a_task_keeps_what_it_finished_before_a_unit_failed(tmp_path: Path) -> None:
-    sent = parcel(SMALL, "small.toml", str(tmp_path / "parts"))
-    sent.store().place.prepare(tables.FROM_ENGINE["sim"])
+    sent = parcel(SMALL, "small.toml", str(tmp_path / PLACE))
+    sent.store().begin()
     with pytest.raises(IndexError):
         units.work(sent, [(0, 0), (1, 0), (2, 0)], 60.0)
     parts = sent.store()
@@ -373,9 +603,9 @@ def test_a_task_keeps_what_it_finished_before_a_unit_failed(tmp_path: Path) -> N
 
 
 def test_a_part_of_another_version_scenario_or_none_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sent = parcel(SMALL, "small.toml", str(tmp_path / "parts"))
+    sent = parcel(SMALL, "small.toml", str(tmp_path / PLACE))
     parts = sent.store()
-    parts.place.prepare(tables.FROM_ENGINE["sim"])
+    parts.begin()
     part = units.work(sent, [(0, 0)], 60.0).part
     real = store.build()
 
@@ -390,7 +620,7 @@ def test_a_part_of_another_version_scenario_or_none_is_refused(tmp_path: Path, m
         assert f"written by tcpknee {real['tcpknee']}; this is tcpknee 9.9.9" in refusal(sent.store())
         patch.setattr(store, "build", lambda: {**real, "core": ""})
         assert "written by another build of tcpknee" in refusal(sent.store())
-    file = tmp_path / "parts" / "flows" / f"{part}.parquet"
+    file = tmp_path / PLACE / "flows" / f"{part}.parquet"
     file.write_bytes(file.read_bytes()[:-9])
     assert "cannot be read as a part of a run" in refusal(parts)
 

@@ -16,9 +16,11 @@ import pytest
 from support import Ended, cell, refused
 from tcpknee.datasets.dataset import Dataset
 from tcpknee.errors import MissingTable, RunFolderError
-from tcpknee.runs import tables
+from tcpknee.runs import api, manifest, tables
 from tcpknee.runs.folder import RunFolder, Written, next_free
 from tcpknee.runs.results import Run
+
+SESSION = {"sessions": [{"started": "2026-05-04T03:02:01+00:00"}]}
 
 META = {
     "status": "interrupted",
@@ -193,6 +195,61 @@ def test_force_replaces_a_run_and_leaves_what_is_beside_it(tmp_path: Path) -> No
     again = RunFolder.create(folder.path, force=True)
     assert again.parts() == []
     assert (folder.path / "notes.md").read_text() == "mine"
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_run_that_is_taken_back_takes_nothing_of_others_with_it(tmp_path: Path, force: bool) -> None:
+    path = tmp_path / "run"
+    if force:
+        RunFolder.create(path).write_json(META)
+    folder = RunFolder.create(path, force=force)
+    folder.write_json(META)
+    theirs = [path / name for name in ("notes", "notes/thesis.tex", "parts/notes.md", "output", "output/mine.txt")]
+    for name in ("notes", "parts", "output"):
+        (path / name).mkdir()
+    for file in theirs:
+        file.is_dir() or file.write_text("years of work")
+    ours = [path / name for name in ("parts/c000000-r0000.samples.parquet", "output/cell0-rep0-flow0-client.txt")]
+    for file in ours:
+        file.write_text("")
+    folder.discard()
+    assert sorted(path.rglob("*")) == sorted([*theirs, path / "parts"])
+
+
+def test_a_run_that_is_taken_back_leaves_no_folder_that_it_made(tmp_path: Path) -> None:
+    for exists in (False, True):
+        path = tmp_path / "run"
+        if exists:
+            path.mkdir()
+        folder = RunFolder.create(path)
+        folder.write_json(META)
+        with folder.writing_part((0, 0)):
+            pass
+        folder.discard()
+        assert path.exists() == exists and not (exists and any(path.iterdir()))
+
+
+def test_going_on_with_a_run_that_ends_before_its_first_repetition_removes_nothing(
+    tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    path = tmp_path / "run"
+    monkeypatch.setattr(api, "_execute", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        api.run(small, out=path)
+    assert not path.exists(), "the run that began it"
+    folder = RunFolder.create(path)
+    text = small.read_text()
+    folder.write_json(manifest.describe(api.parse(text, str(small)), text, str(small), "knee run") | SESSION)
+    folder.unlock()
+    (path / "notes" / "sub").mkdir(parents=True)
+    (path / "notes" / "sub" / "thesis.tex").write_text("years of work")
+    before = sorted(path.rglob("*"))
+    with pytest.raises(KeyboardInterrupt):
+        api.run(out=path, resume=True)
+    assert sorted(path.rglob("*")) == before
 
 
 def test_two_processes_do_not_write_to_one_folder(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 
+from dask_here import dask
 from support import Ended, knee, tables_of
 from tcpknee import _core
 from tcpknee.errors import RunFolderError, ScenarioError
@@ -119,9 +120,10 @@ def test_the_table_travels_as_text(file: Path) -> None:
 
 
 def test_a_cluster_runs_a_sample_as_one_process_does(file: Path) -> None:
-    for name, options in (("one", ()), ("many", ("--cluster", "local:2"))):
-        ended = knee("run", "s.toml", "--out", name, "-q", *options, cwd=file.parent)
-        assert ended.code == 0, ended.err
+    with dask(file.parent / "dask") as found:
+        for name, options in (("one", ()), ("many", ("--cluster", found.address))):
+            ended = knee("run", "s.toml", "--out", name, "-q", *options, cwd=file.parent)
+            assert ended.code == 0, ended.err
     assert tables_of(file.parent / "one") == tables_of(file.parent / "many")
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dask_here import dask
 from support import Ended, refused
 from tcpknee.errors import UsageError
 from tcpknee.fleet.whatif import asked, populations, predict, recorded, sure, told
@@ -472,8 +473,9 @@ def test_two_processes_predict_the_same_and_tell_how_far_they_are(tmp_path: File
 def test_a_cluster_predicts_the_same(tmp_path: File) -> None:
     folder = written(tmp_path / "rec", {"192.0.2.1": recording(PLAIN, load("cubic"))})
     here = asked.Question((str(folder),), ("bbr1",), (100.0,), 200, 1, "cubic", 1)
-    there = replace(here, cluster="local:1")
-    assert asked.answered(here, refuse=False) == asked.answered(there, refuse=False)
+    with dask(tmp_path / "dask") as found:
+        there = replace(here, cluster=found.address)
+        assert asked.answered(here, refuse=False) == asked.answered(there, refuse=False)
 
 
 def test_the_command_refuses_what_it_cannot_answer(call: Call, tmp_path: File) -> None:
@@ -483,7 +485,7 @@ def test_the_command_refuses_what_it_cannot_answer(call: Call, tmp_path: File) -
     assert ended.code == 1 and "says too little for a prediction" in ended.err
     refused(call("whatif", folder, "--algorithms", "bbr9"), '--algorithms: got "bbr9"', "bbr1")
     refused(call("whatif", folder, "--algorithms", "bbr1", "--adoption", "0"), '--adoption: got "0"')
-    both = ("--cluster", "local:1", "--workers", "2")
+    both = ("--cluster", "tls://10.0.0.5:8786", "--workers", "2")
     refused(call("whatif", folder, "--algorithms", "bbr1", *both), "got --workers and --cluster; expected one of them")
     refused(call("whatif", folder, "pantheon", "--algorithms", "bbr1"), "expected recordings, or paths")
     foreign = written(tmp_path / "foreign", {"192.0.2.1": limited}, "wonderful")

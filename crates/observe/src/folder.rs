@@ -25,11 +25,11 @@ use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat, mkdirat};
-use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
+use nix::unistd::{Gid, Uid, UnlinkatFlags, fchownat, geteuid, unlinkat};
 
 pub use self::error::Error;
 pub use self::lock::{Lock, locked};
-pub use self::trust::{allow_foreign, check_readable};
+pub use self::trust::{allow_foreign, check_readable, open_readable};
 
 use self::error::{kind, not_ours};
 use self::trust::trusted;
@@ -61,7 +61,8 @@ impl Readers {
 pub struct Folder {
     fd: Arc<OwnedFd>,
     path: PathBuf,
-    made: bool,
+    /// Those that were made for it, the outermost first.
+    made: Vec<Arc<OwnedFd>>,
 }
 
 impl Folder {
@@ -92,7 +93,7 @@ impl Folder {
         Ok((Folder::open(parent)?, name.to_owned()))
     }
 
-    fn held(fd: OwnedFd, path: PathBuf, made: bool) -> Result<Folder, Error> {
+    fn held(fd: Arc<OwnedFd>, path: PathBuf, made: Vec<Arc<OwnedFd>>) -> Result<Folder, Error> {
         let about = fstat(&fd).map_err(Error::io(&path, "look at"))?;
         if !trusted(about.st_uid) {
             return Err(Error::Foreign {
@@ -100,7 +101,6 @@ impl Folder {
                 owner: about.st_uid,
             });
         }
-        let fd = Arc::new(fd);
         Ok(Folder { fd, path, made })
     }
 
@@ -111,7 +111,16 @@ impl Folder {
 
     /// Was it made for this?
     pub fn made(&self) -> bool {
-        self.made
+        (self.made.last()).is_some_and(|last| Arc::ptr_eq(last, &self.fd))
+    }
+
+    /// Whose it is.
+    ///
+    /// # Errors
+    /// It cannot be looked at.
+    pub fn owner(&self) -> Result<u32, Error> {
+        let about = fstat(&self.fd).map_err(Error::io(&self.path, "look at"))?;
+        Ok(about.st_uid)
     }
 
     /// The path of a name in it.
@@ -131,15 +140,26 @@ impl Folder {
             }
             outcome => outcome.is_ok(),
         };
-        let fd = self
-            .within(name)
+        let fd = directory_at(&self.fd, OsStr::new(name))
             .map_err(Error::io(&path, "open the folder"))?;
+        let fd = Arc::new(fd);
+        let made = made.then(|| Arc::clone(&fd)).into_iter().collect();
         Folder::held(fd, path, made)
     }
 
-    fn within(&self, name: &str) -> nix::Result<OwnedFd> {
-        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        openat(&self.fd, name, flags, Mode::empty())
+    /// A folder in it that is there; `None`: none is. A link is none.
+    ///
+    /// # Errors
+    /// It cannot be opened, or it is another user's and we are root.
+    pub fn open_folder(&self, name: &str) -> Result<Option<Folder>, Error> {
+        let path = self.join(name);
+        match directory_at(&self.fd, OsStr::new(name)) {
+            Err(Errno::ENOENT | Errno::ENOTDIR) => Ok(None),
+            found => {
+                let fd = found.map_err(Error::io(&path, "open the folder"))?;
+                Folder::held(Arc::new(fd), path, Vec::new()).map(Some)
+            }
+        }
     }
 
     /// A new file, to be read and written.
@@ -213,10 +233,7 @@ impl Folder {
         if about.st_nlink > 1 {
             return Err(not_ours("a file of several names (hard links)"));
         }
-        let owner = fstat(&self.fd)
-            .map_err(Error::io(&self.path, "look at"))?
-            .st_uid;
-        if about.st_uid != geteuid().as_raw() && about.st_uid != owner {
+        if about.st_uid != geteuid().as_raw() && about.st_uid != self.owner()? {
             return Err(not_ours("a file of another user"));
         }
         Ok(())
@@ -291,6 +308,33 @@ impl Folder {
         }
     }
 
+    /// Leaves the folders that were made for it to a user.
+    ///
+    /// # Errors
+    /// The file system has one owner for all, or we are not root.
+    pub fn give_made(&self, owner: u32, group: u32) -> Result<(), Error> {
+        let mut made = self.made.iter();
+        made.try_for_each(|fd| give(fd, owner, group).map_err(Error::io(&self.path, "leave")))
+    }
+
+    /// Leaves a file of ours in it to a user: a regular one, which no other name leads to.
+    ///
+    /// # Errors
+    /// As of [`give_made`](Folder::give_made), or it is not there.
+    pub fn give(&self, name: &str, owner: u32, group: u32) -> Result<(), Error> {
+        let cannot = |error: Errno| Error::io(&self.join(name), "leave")(error);
+        let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let fd = openat(&self.fd, name, flags, Mode::empty()).map_err(cannot)?;
+        let about = fstat(&fd).map_err(cannot)?;
+        let is_ours = kind(&about) == SFlag::S_IFREG
+            && about.st_nlink == 1
+            && about.st_uid == geteuid().as_raw();
+        match is_ours {
+            true => give(&fd, owner, group).map_err(cannot),
+            false => Ok(()),
+        }
+    }
+
     /// Removes a file, or a link itself. It may be gone already.
     ///
     /// # Errors
@@ -302,20 +346,6 @@ impl Folder {
         }
     }
 
-    /// Removes a folder in it with all that it holds. It may be gone already.
-    ///
-    /// # Errors
-    /// Something of it cannot be removed, or it is no folder.
-    pub fn remove_folder(&self, name: &str) -> Result<(), Error> {
-        let path = self.join(name);
-        let fd = match directory_at(&self.fd, OsStr::new(name)) {
-            Err(Errno::ENOENT) => return Ok(()),
-            found => found.map_err(Error::io(&path, "open the folder"))?,
-        };
-        Folder::held(fd, path.clone(), false)?.clear()?;
-        self.remove_empty(name)
-    }
-
     /// Removes a folder in it that holds nothing.
     ///
     /// # Errors
@@ -325,22 +355,14 @@ impl Folder {
             .map_err(Error::io(&self.join(name), "remove"))
     }
 
-    /// Removes all that it holds.
+    /// Removes the files whose names are ours. What else it holds stays: it may be anybody's.
     ///
     /// # Errors
-    /// Something cannot be removed.
-    pub fn clear(&self) -> Result<(), Error> {
-        for name in self.names()? {
-            let is_folder = self
-                .about(&name)
-                .is_some_and(|about| kind(&about) == SFlag::S_IFDIR);
-            if is_folder {
-                self.remove_folder(&name)?;
-            } else {
-                self.remove(&name)?;
-            }
-        }
-        Ok(())
+    /// The folder cannot be read, or a file not removed.
+    pub fn remove_those(&self, is_ours: impl Fn(&str) -> bool) -> Result<(), Error> {
+        let names = self.names()?;
+        let mut ours = names.iter().filter(|name| is_ours(name));
+        ours.try_for_each(|name| self.remove(name))
     }
 
     /// Names of what it holds, in their order. What is no UTF-8 is none of ours.
@@ -377,11 +399,7 @@ impl Folder {
     /// # Errors
     /// One cannot be removed.
     pub fn sweep(&self) -> Result<(), Error> {
-        let names = self.names()?;
-        names
-            .iter()
-            .filter(|name| is_temporary(name))
-            .try_for_each(|name| self.remove(name))
+        self.remove_those(is_temporary)
     }
 }
 
@@ -399,6 +417,11 @@ fn is_temporary(name: &str) -> bool {
     random.is_some_and(|(_, digits)| {
         digits.len() == RANDOM_DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
     })
+}
+
+fn give(fd: &OwnedFd, owner: u32, group: u32) -> nix::Result<()> {
+    let (owner, group) = (Uid::from_raw(owner), Gid::from_raw(group));
+    fchownat(fd, "", Some(owner), Some(group), AtFlags::AT_EMPTY_PATH)
 }
 
 fn folder_mode() -> Mode {

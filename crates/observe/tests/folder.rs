@@ -4,7 +4,9 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use knee_observe::folder::{Error, Folder, Readers};
+use knee_observe::folder::{Error, Folder, Readers, open_readable};
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 
 #[test]
 fn a_path_leads_through_links_and_dots_to_the_folder_that_the_kernel_would_find() {
@@ -75,20 +77,49 @@ fn a_name_that_is_taken_is_refused_and_what_is_no_file_is_not_replaced() {
 }
 
 #[test]
-fn a_folder_is_cleared_without_following_links_out_of_it() {
+fn only_files_of_the_names_asked_for_go_and_a_link_is_no_folder() {
     let dir = tempfile::tempdir().unwrap();
     let outside = dir.path().join("outside");
     fs::create_dir_all(outside.join("kept")).unwrap();
     let folder = Folder::make(&dir.path().join("inside")).unwrap();
-    let deep = folder.folder("a").unwrap().folder("b").unwrap();
-    drop(deep.create("file", Readers::Own).unwrap());
-    symlink(&outside, dir.path().join("inside/a/link")).unwrap();
-    folder.clear().unwrap();
-    assert!(folder.names().unwrap().is_empty());
+    for name in ["ours-1", "ours-2", "theirs"] {
+        drop(folder.create(name, Readers::Own).unwrap());
+    }
+    symlink(&outside, dir.path().join("inside/ours-link")).unwrap();
+    folder
+        .remove_those(|name| name.starts_with("ours-"))
+        .unwrap();
+    assert_eq!(folder.names().unwrap(), ["theirs"]);
     assert!(outside.join("kept").is_dir());
     symlink(&outside, dir.path().join("inside/link")).unwrap();
-    assert!(folder.remove_folder("link").is_err());
-    assert!(outside.join("kept").is_dir());
+    for name in ["link", "theirs", "absent"] {
+        assert!(folder.open_folder(name).unwrap().is_none(), "{name}");
+    }
+    drop(folder.folder("empty").unwrap());
+    assert!(folder.open_folder("empty").unwrap().is_some());
+    folder.remove_empty("empty").unwrap();
+    assert!(folder.remove_empty("link").is_err());
+}
+
+#[test]
+fn what_is_read_is_a_file_and_nobody_waits_for_a_fifo() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    fs::write(at("file"), "whole").unwrap();
+    symlink(at("file"), at("link")).unwrap();
+    mkfifo(&at("fifo"), Mode::S_IRWXU).unwrap();
+    symlink(at("fifo"), at("link-to-fifo")).unwrap();
+    symlink("/dev/zero", at("device")).unwrap();
+    for name in ["file", "link"] {
+        let file = open_readable(&at(name)).unwrap();
+        assert_eq!(std::io::read_to_string(file).unwrap(), "whole");
+    }
+    let said = |name: &str| open_readable(&at(name)).unwrap_err().to_string();
+    for name in ["fifo", "link-to-fifo"] {
+        assert!(said(name).ends_with("is a FIFO; expected a regular file. Move it away."));
+    }
+    assert!(said("device").contains("is a device"));
+    assert!(said("absent").contains("cannot read: No such file"));
 }
 
 #[test]

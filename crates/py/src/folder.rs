@@ -36,8 +36,24 @@ impl Folder {
         self.held.made()
     }
 
+    #[getter]
+    fn owner(&self, py: Python<'_>) -> PyResult<u32> {
+        self.held.owner().map_err(|error| errors::folder(py, error))
+    }
+
+    fn names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.held.names().map_err(|error| errors::folder(py, error))
+    }
+
     fn folder(&self, py: Python<'_>, name: &str) -> PyResult<Folder> {
         Folder::of(py, self.held.folder(name))
+    }
+
+    /// One that is there; `None`: none is. A link is none.
+    fn open_folder(&self, py: Python<'_>, name: &str) -> PyResult<Option<Folder>> {
+        let found = self.held.open_folder(name);
+        let held = found.map_err(|error| errors::folder(py, error))?;
+        Ok(held.map(|held| Folder { held }))
     }
 
     /// A new file that `replace` puts at `name`: its name and descriptor.
@@ -65,14 +81,19 @@ impl Folder {
         removed.map_err(|error| errors::folder(py, error))
     }
 
-    fn remove_folder(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        let removed = py.detach(|| self.held.remove_folder(name));
+    fn remove_empty(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        let removed = self.held.remove_empty(name);
         removed.map_err(|error| errors::folder(py, error))
     }
 
-    fn clear(&self, py: Python<'_>) -> PyResult<()> {
-        let cleared = py.detach(|| self.held.clear());
-        cleared.map_err(|error| errors::folder(py, error))
+    fn give(&self, py: Python<'_>, name: &str, owner: u32, group: u32) -> PyResult<()> {
+        let given = self.held.give(name, owner, group);
+        given.map_err(|error| errors::folder(py, error))
+    }
+
+    fn give_made(&self, py: Python<'_>, owner: u32, group: u32) -> PyResult<()> {
+        let given = self.held.give_made(owner, group);
+        given.map_err(|error| errors::folder(py, error))
     }
 
     fn sweep(&self, py: Python<'_>) -> PyResult<()> {
@@ -125,6 +146,13 @@ pub fn allow_foreign_folders() {
 #[pyfunction]
 pub fn check_readable(py: Python<'_>, path: PathBuf) -> PyResult<()> {
     folder::check_readable(&path).map_err(|error| errors::folder(py, error))
+}
+
+/// The descriptor of a file that may be anybody's; see `knee_observe::folder::open_readable`.
+#[pyfunction]
+pub fn open_readable(py: Python<'_>, path: PathBuf) -> PyResult<RawFd> {
+    let file = folder::open_readable(&path).map_err(|error| errors::folder(py, error))?;
+    Ok(file.into_raw_fd())
 }
 
 /// What the whole file of an unfinished segment would be, read from where it is.

@@ -37,7 +37,7 @@ mod _core {
     use crate::export::export;
     #[pymodule_export]
     use crate::folder::{
-        Folder, Lock, Unfinished, allow_foreign_folders, check_readable, unfinished,
+        Folder, Lock, Unfinished, allow_foreign_folders, check_readable, open_readable, unfinished,
     };
     #[pymodule_export]
     use crate::host::{HostSession, profile_registry};

@@ -20,13 +20,13 @@ from .options import PATH, Options, out_option, planning_options, running_option
 @click.option(
     "--cluster",
     metavar="ADDRESS",
-    help="Run it on the workers of the Dask scheduler at tcp://HOST:PORT; local:N starts N processes here.",
+    help="Run it on the workers of the Dask scheduler at tls://HOST:PORT.",
 )
 @click.option(
     "--parts",
     metavar="URL",
-    help="With --cluster: where its workers leave finished units, a folder or object store that all reach.  "
-    "[default: in DIR]",
+    help="With --cluster: where its workers leave finished units, a folder or object store that all reach; with "
+    "--resume also where earlier ones left them.  [default: in DIR]",
 )
 @planning_options
 @running_options

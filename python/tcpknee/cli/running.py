@@ -107,7 +107,8 @@ def engine_words(options: Options) -> list[str]:
 
 def again(options: Options) -> list[str]:
     """What goes on with a run, without the folder."""
-    return ["knee", "run", *(["--cluster", options.cluster] if options.cluster else [])]
+    of_cluster = (("--cluster", options.cluster), ("--parts", options.parts))
+    return ["knee", "run", *(word for name, value in of_cluster if value for word in (name, value))]
 
 
 @contextmanager

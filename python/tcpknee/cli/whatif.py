@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option(
     "--cluster",
     metavar="ADDRESS",
-    help="Fit and simulate on the workers of the Dask scheduler at tcp://HOST:PORT; local:N starts N processes here.",
+    help="Fit and simulate on the workers of the Dask scheduler at tls://HOST:PORT.",
 )
 @out_option("Folder for paths.csv, which a scenario's [[sample]] reads, and whatif.json.")
 @foreign

@@ -66,8 +66,8 @@ def run(
     the scenario asks for and the kernel has for the whole machine is set, and put back after the run; `measure`: there,
     instruments for what a repetition costs the host (docs/profile.md). `workers`: repetitions at once, by default one
     per processor, which changes no result of the simulator; one on the kernel. `cluster`: the address of a Dask
-    scheduler whose workers run it, or "local:4" for four processes here; `parts`: where these leave finished units, a
-    folder or a URL that fsspec knows, by default in `out` (docs/cluster.md).
+    scheduler whose workers run it; `parts`: where these leave finished units, a folder or a URL that fsspec knows, by
+    default in `out`; with `resume` also where those of earlier sessions are taken from (docs/cluster.md).
     Raises `ScenarioError`, `EngineError`, `RunFolderError`, `ClusterError`; Ctrl-C keeps finished repetitions in `out`
     and goes on.
     """
@@ -223,7 +223,7 @@ def run_text(
     """Parses and runs; nothing is written before the scenario has been found good. `scenario`: what `parse` made of the
     text, where that is known."""
     check_engine(engine, bpf, programs_as_root, allow_host_settings, measure, workers)
-    _check_cluster(cluster, parts, engine, workers, out)
+    _check_cluster(cluster, parts, engine, workers, out, resume)
     count = workers if workers is not None else engines.default_workers(engine)
     if count < 1:
         raise UsageError(f"workers: got {count}; expected 1 or more.")
@@ -248,7 +248,7 @@ def run_text(
     if out is None:
         return _run_in_memory(job, meta, count, watcher)
     if cluster is None:
-        return _run_in_folder(job, meta, out, resume=resume, force=force, workers=count, watcher=watcher)
+        return _run_in_folder(job, meta, out, resume=resume, force=force, workers=count, watcher=watcher, parts=parts)
     from .cluster import connected
 
     with connected(cluster, watcher) as on:
@@ -284,13 +284,19 @@ def check_engine(
         measuring.check(measure, engine, workers)
 
 
-def _check_cluster(cluster: str | None, parts: str | None, engine: str, workers: int | None, out: Path | None) -> None:
+def _check_cluster(
+    cluster: str | None, parts: str | None, engine: str, workers: int | None, out: Path | None, resume: bool
+) -> None:
     """Refuses what no cluster can be asked."""
-    if cluster is None:
-        if parts is not None:
+    if parts is not None:
+        from . import store
+
+        store.check_url(parts)
+        if cluster is None and not resume:
             raise UsageError(
                 "parts: got it without cluster; expected both, or neither. It is where a cluster's workers write."
             )
+    if cluster is None:
         return
     if engine != "sim":
         raise UsageError(
@@ -301,10 +307,6 @@ def _check_cluster(cluster: str | None, parts: str | None, engine: str, workers:
         raise UsageError("workers: got it with cluster; expected one of them. A cluster has workers of its own.")
     if out is None:
         raise UsageError("cluster: got it without out; expected a folder for the run.")
-    if parts is not None:
-        from . import store
-
-        store.check_url(parts)
 
 
 def _run_in_memory(job: engines.Job, meta: dict[str, Any], workers: int, watcher: Watcher) -> Run:
@@ -383,9 +385,11 @@ def _run_in_folder(
         job = replace(job, output=folder.output, parts=streams)
         return _fill(job, meta, folder, workers, watcher, on, parts)
     finally:
-        if not folder.parts() and not (out / "flows.parquet").exists():
-            folder.discard()
-        folder.unlock()
+        try:
+            if not folder.parts() and not (out / "flows.parquet").exists():
+                folder.discard()
+        finally:
+            folder.unlock()
 
 
 def _take_up(meta: Mapping[str, Any], out: Path) -> RunFolder:
@@ -395,7 +399,6 @@ def _take_up(meta: Mapping[str, Any], out: Path) -> RunFolder:
         folder.lock()
     except OSError as error:
         raise RunFolderError(f"{out}: cannot be written: {error.strerror}.") from None
-    folder.created = True  # by an earlier session of this very run
     return folder
 
 
@@ -414,10 +417,17 @@ def _fill(
     if meta["sessions"] and folder.read_json()["status"] == "complete":
         folder.remove_parts()
         return Run(folder.read_json(), folder.path)
+    places: list[store.Store] = []
     if meta["sessions"]:
         from . import store
 
-        store.bring_home(folder, meta)
+        places, others = store.earlier(folder.path, meta, parts)
+        store.bring_home(folder, places)
+        for url in others:
+            watcher.caution(
+                f"{folder.path}: run.json says that workers left finished repetitions in {url}. It is left as it is, "
+                f"because a file does not decide what is read and removed: --parts {url.rpartition('/')[0]} does."
+            )
     kept = folder.parts()
     session, began = manifest.session(workers), time.monotonic()
     if on:
@@ -438,10 +448,10 @@ def _fill(
             folder.write_json({**meta, **told, "sessions": sessions})
     cautioned = _cautioned(job, Run(folder.read_json(), folder.path), workers, watcher, on)
     folder.write_json({**folder.read_json(), "cells": cautioned, "status": "complete"})
-    if any("parts" in session for session in sessions):
-        from . import store
-
-        store.remove(sessions)
+    for place in places:
+        place.remove()
+    if on:
+        on.close()
     folder.remove_parts()
     return Run(folder.read_json(), folder.path)
 

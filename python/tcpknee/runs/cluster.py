@@ -20,11 +20,11 @@ import pyarrow as pa
 from tcpknee import human
 from tcpknee.errors import ClusterError, TcpkneeError, UsageError
 
-from . import engines, store, tables, units
+from . import engines, store, units
 from .pool import Key, Watcher
 
 if TYPE_CHECKING:
-    from distributed import Client, Future, LocalCluster
+    from distributed import Client, Future
 
 CONNECT_SEC = 20.0
 """After so long without an answer a scheduler counts as unreachable."""
@@ -71,13 +71,12 @@ class Cluster:
     def open(self, job: engines.Job, meta: Mapping[str, Any], out: Path, parts: str | None) -> dict[str, Any]:
         """Begins a session: makes sure that every worker has the client's tcpknee and reaches the place for the
         parts, and sends what all tasks need. Returns what run.json says of the session."""
-        url = store.of_run(out, parts, meta["sessions"])
+        url = store.new_place(out, parts)
         self._store = store.Store(url, meta["scenario_sha256"])
-        self._is_elsewhere = url != str(out.resolve() / "parts")
         try:
             self._check_workers(self._store)
         except BaseException:
-            self._leave_nothing()
+            self._store.remove()
             raise
         # A task makes the parcel, so that Dask can make it again when the worker that holds it dies.
         self._parcel = self._client.submit(
@@ -90,24 +89,20 @@ class Cluster:
             parts=url,
             build=tuple(store.build().items()),
         )
-        return {"cluster": self.address, **({"parts": url} if self._is_elsewhere else {})}
-
-    def _leave_nothing(self) -> None:
-        """Of a session that finished nothing, outside of the run folder."""
-        if self._is_elsewhere:
-            with suppress(TcpkneeError):
-                self._store.place.remove()
+        return {"cluster": self.address, **({} if store.is_within(out, url) else {"parts": url})}
 
     def _check_workers(self, parts: store.Store) -> None:
-        place, expected = parts.place, store.build()
+        expected = store.build()
         try:
-            place.prepare([*tables.FROM_ENGINE["sim"], "checked"])
-            place.put("checked/client", b"The client can write here.\n")
+            parts.begin()
             for worker, answer in self._client.run(units.greet, parts.url, on_error="return").items():
                 _check_worker(worker, answer, expected, parts)
         finally:
-            with suppress(TcpkneeError):
-                place.remove("checked")
+            parts.uncheck()
+
+    def close(self) -> None:
+        """Removes what the session left in its place, when all is at home."""
+        self._store.remove()
 
     def run(self, keys: Sequence[Key], take: Take, watcher: Watcher) -> None:
         """Runs units, hands each to `take` as soon as its part can be read, and removes the part then. When it ends
@@ -129,7 +124,7 @@ class Cluster:
                 for part in parts.parts():
                     bring(part)
             if len(missing) == len(keys):
-                self._leave_nothing()
+                parts.remove()
             raise
 
     def run_late(self, keys: Sequence[Key]) -> dict[Key, pa.Table]:
@@ -262,8 +257,8 @@ def _check_worker(worker: str, answer: Any, expected: dict[str, str], parts: sto
 
 @contextmanager
 def connected(address: str, watcher: Watcher) -> Iterator[Cluster]:
-    """The cluster at an address until the end; `local:N` starts one of N processes."""
-    processes = _local(address)
+    """The cluster at an address until the end."""
+    _check_address(address)
     try:
         import distributed  # noqa: F401
         import fsspec  # noqa: F401
@@ -272,15 +267,18 @@ def connected(address: str, watcher: Watcher) -> Iterator[Cluster]:
             f'cluster: {error}; expected the packages of the extra "cluster", here and on every worker: in the source '
             "tree pip install '.[cluster]', else pip install 'WHEEL[cluster]' with the path of the wheel."
         ) from None
+    if not address.startswith(("tls://", "wss://")):
+        watcher.caution(
+            f"--cluster {address}: nothing protects it. Whoever reaches its scheduler or a worker over the network can "
+            "run any program there, and here, as the user who runs tcpknee. Use tls:// with a certificate "
+            "(docs/cluster.md), or be sure that nobody else is on that network and on these hosts."
+        )
     # What goes wrong is said once, by us, and not by Dask or by the loops of events that it stands on.
     for name in ("distributed", "distributed.client", "tornado.application", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with ExitStack() as stack:
         with watcher.phase(f"Connecting to {address}"):
-            where = address
-            if processes is not None:
-                where = stack.enter_context(_local_cluster(processes)).scheduler_address
-            client = stack.enter_context(_client(where))
+            client = stack.enter_context(_client(address))
         yield Cluster(client, address)
 
 
@@ -292,38 +290,16 @@ def _dashboard(client: Client) -> str:
     return ""
 
 
-def _local_cluster(processes: int) -> LocalCluster:
-    from distributed import LocalCluster
-
-    try:
-        return LocalCluster(
-            n_workers=processes,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            silence_logs=logging.CRITICAL,
+def _check_address(address: str) -> None:
+    if processes := re.fullmatch(r"local:(\d*)", address):
+        raise UsageError(
+            f'cluster: got "{address}"; expected the address of a Dask scheduler. For the processors of this host no '
+            f"cluster is needed: leave it out, or give --workers {processes[1] or 'N'}."
         )
-    except Exception as error:
-        raise ClusterError(
-            f"--cluster local:{processes}: the processes cannot be started: {_named(error)}. "
-            "Ask for fewer, or leave --cluster out: without it one process uses all processors."
-        ) from None
-
-
-def _local(address: str) -> int | None:
-    """N of `local:N`."""
-    kind, _, rest = address.partition(":")
-    if kind == "local":
-        if re.fullmatch(r"[1-9]\d{0,3}", rest):
-            return int(rest)
-        raise UsageError(f'cluster: got "{address}"; expected local:N with a number of processes, such as local:4.')
     if not re.fullmatch(r"((tcp|tls|ucx|ws|wss)://)?[^/\s]+:\d+", address):
         raise UsageError(
-            f'cluster: got "{address}"; expected the address of a Dask scheduler, such as tcp://10.0.0.5:8786, or '
-            "local:N to start N processes here."
+            f'cluster: got "{address}"; expected the address of a Dask scheduler, such as tls://10.0.0.5:8786.'
         )
-    return None
 
 
 @contextmanager
@@ -341,7 +317,7 @@ def _client(address: str) -> Iterator[Client]:
     except Exception as error:
         raise UsageError(
             f'cluster: got "{address}", which Dask cannot connect to: {_line(error)}. Expected the address of a Dask '
-            "scheduler, such as tcp://10.0.0.5:8786."
+            "scheduler, such as tls://10.0.0.5:8786, and for tls:// the key that it has (docs/cluster.md)."
         ) from None
     try:
         try:

@@ -32,10 +32,14 @@ from tcpknee.writing import cannot_write, new_file
 
 from . import tables
 
+PARTS = "parts"
+
 _LAST = "flows"
 """The table whose file makes a part complete."""
 
 _PART = re.compile(rf"c(\d{{6,}})-r(\d{{4,}})\.{_LAST}\.parquet")
+_PART_FILE = re.compile(rf"c\d{{6,}}-r\d{{4,}}\.({'|'.join(tables.NAMES)})\.parquet")
+_OUTPUT_FILE = re.compile(r"cell\d+-rep\d+-flow\d+-\w+\.txt")
 
 # Streams are read once and thrown away: lz4 on the calling thread costs next to nothing.
 _WRITE_STREAM = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
@@ -60,33 +64,22 @@ class Written(NamedTuple):
 class RunFolder:
     """A folder that a run writes or wrote."""
 
-    def __init__(self, path: Path, created: bool = False) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self.created = created
+        self._is_new = False
         self._held: _core.Folder | None = None
         self._lock: _core.Lock | None = None
 
     @staticmethod
     def create(path: Path, *, force: bool = False) -> RunFolder:
         """A fresh folder; an earlier run in it goes only with `force`, and anything else in it is never touched."""
-        present = path.exists()
-        if present and not path.is_dir():
-            raise RunFolderError(f"{path}: is a file; expected a folder, or a name that is free. Choose another --out.")
-        if present and any(path.iterdir()):
-            if not (path / "run.json").is_file():
-                raise RunFolderError(
-                    f"{path}: is not empty and holds no run.json, so it is not a run folder. Choose another --out."
-                )
-            if not force:
-                raise RunFolderError(
-                    f"{path}: already holds a run. Choose another --out, finish it with --resume, or replace it with "
-                    "--force."
-                )
         try:
+            present = path.exists()
+            _check_free(path, force)
             folder = RunFolder(path)
             folder._held = _core.Folder(path)
-            folder.created = folder._held.made
             folder.lock()
+            folder._is_new = True
             if present:
                 folder._clear()
         except OSError as error:
@@ -140,7 +133,7 @@ class RunFolder:
     def writing_part(self, key: Key) -> Iterator[_core.Part]:
         """What the rows of a repetition are written to, before `keep_part`. Raises RunFolderError."""
         try:
-            yield _core.Part(self._writing.folder("parts"), _part_name(key), _LAST)
+            yield _core.Part(self._writing.folder(PARTS), _part_name(key), _LAST)
         except OSError as error:
             raise cannot_write(self._part_file(key, _LAST), error, resumable=True) from None
 
@@ -166,10 +159,13 @@ class RunFolder:
 
     def parts(self) -> list[Key]:
         """Repetitions kept, in the order of the matrix."""
-        with suppress(FileNotFoundError):
-            found = [_PART.fullmatch(file.name) for file in (self.path / "parts").iterdir()]
-            return sorted((int(match[1]), int(match[2])) for match in found if match)
-        return []
+        try:
+            found = [_PART.fullmatch(file.name) for file in (self.path / PARTS).iterdir()]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise RunFolderError(f"{self.path / PARTS}: cannot be read: {error.strerror}.") from None
+        return sorted((int(match[1]), int(match[2])) for match in found if match)
 
     def merge(self, run: Mapping[str, Any], keys: Sequence[Key]) -> dict[Key, dict[str, Any]]:
         """Writes the tables from the parts, in the order of the matrix.
@@ -192,26 +188,66 @@ class RunFolder:
             raise cannot_write(self.path, error, resumable=True) from None
 
     def _part_file(self, key: Key, table: str) -> Path:
-        return self.path / "parts" / f"{_part_name(key)}.{table}.parquet"
+        return self.path / PARTS / f"{_part_name(key)}.{table}.parquet"
 
     def remove_parts(self) -> None:
-        with suppress(OSError):
-            self._writing.remove_folder("parts")
+        """Removes kept repetitions. What cannot be removed stays."""
+        with suppress(OSError, RunFolderError):
+            self._remove_parts()
+
+    def _remove_parts(self) -> None:
+        folder = self._writing.open_folder(PARTS)
+        if folder is not None and any(name.startswith("tcpknee-") for name in folder.names()):
+            from . import store
+
+            for place in store.within(self.path):
+                place.remove()
+        self._remove_below(PARTS, _PART_FILE)
 
     def discard(self) -> None:
-        """Takes back a folder in which nothing was finished."""
+        """Takes back a run that this process began and of which nothing was finished. What was not written by a run
+        stays, and so does a run that an earlier session began."""
+        if self._is_new:
+            with suppress(OSError, RunFolderError):
+                self._clear()
         self.unlock()
-        if self.created:
+        if self._is_new and self._writing.made:
             with suppress(OSError):
-                self._writing.clear()
                 self.path.rmdir()
 
     def _clear(self) -> None:
         """Removes what a run wrote here, and nothing else."""
-        for name in ("parts", self.output.name):
-            self._writing.remove_folder(name)
+        self._remove_parts()
+        self._remove_below(self.output.name, _OUTPUT_FILE)
         for name in ("run.json", *(f"{name}.parquet" for name in tables.NAMES)):
             self._writing.remove(name)
+
+    def _remove_below(self, name: str, ours: re.Pattern[str]) -> None:
+        """Removes files of ours in a folder of it, and that folder if nothing else is in it."""
+        folder = self._writing.open_folder(name)
+        if folder is None:
+            return
+        folder.sweep()
+        for file in filter(ours.fullmatch, folder.names()):
+            folder.remove(file)
+        with suppress(OSError):
+            self._writing.remove_empty(name)
+
+
+def _check_free(path: Path, force: bool) -> None:
+    """Refuses a place for a fresh run where something else is. Raises OSError, RunFolderError."""
+    if path.exists() and not path.is_dir():
+        raise RunFolderError(f"{path}: is a file; expected a folder, or a name that is free. Choose another --out.")
+    if not path.exists() or not any(path.iterdir()):
+        return
+    if not (path / "run.json").is_file():
+        raise RunFolderError(
+            f"{path}: is not empty and holds no run.json, so it is not a run folder. Choose another --out."
+        )
+    if not force:
+        raise RunFolderError(
+            f"{path}: already holds a run. Choose another --out, finish it with --resume, or replace it with --force."
+        )
 
 
 def write_streams(sink: pa.NativeFile, found: Mapping[str, pa.Table]) -> None:

@@ -35,6 +35,9 @@ class Watcher:
     def stop(self) -> None:
         """The run has ended, one way or another."""
 
+    def caution(self, words: str) -> None:
+        """What the user has to know, however little is shown."""
+
     def phase(self, title: str) -> AbstractContextManager[object]:
         """Something before or after the repetitions, for as long as it takes."""
         return nullcontext()

@@ -23,7 +23,7 @@ _REFRESH_SEC = 0.5
 def watcher(*, quiet: bool = False) -> Watcher:
     """What fits where stderr goes."""
     if quiet:
-        return Watcher()
+        return _Quiet()
     return _Bar() if say.shows_progress() else _Lines()
 
 
@@ -94,7 +94,14 @@ class Phase:
         self._line.end()
 
 
-class _Lines(Watcher):
+class _Quiet(Watcher):
+    """Nothing but what the user has to know."""
+
+    def caution(self, words: str) -> None:
+        say.warn(words)
+
+
+class _Lines(_Quiet):
     """A line when a run begins and ends, and one every few seconds between."""
 
     def start(self, title: str, asked: int, done: int, expectation: str = "") -> None:
@@ -120,7 +127,7 @@ class _Lines(Watcher):
         say.warn(f"{self.done} of {asked} done in {time.monotonic() - self.began:.1f} s")
 
 
-class _Bar(Watcher):
+class _Bar(_Quiet):
     """A bar with the time left, drawn by the main thread only, and not of a run that is over before."""
 
     def start(self, title: str, asked: int, done: int, expectation: str = "") -> None:

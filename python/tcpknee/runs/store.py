@@ -1,7 +1,13 @@
 """Parts of a run on a cluster: Parquet files in a folder or an object store that every worker and the client reach.
 
-    PARTS/{samples,queue,events,flows}/c000012-r0003-5f0e1c….parquet     the units of one task, one after the other
-    PARTS/checked/…                                                      what workers wrote before the first unit
+    PARENT/tcpknee-5f0e1c…/session.json                                  whose it is: the run's scenario and the session
+    PARENT/tcpknee-5f0e1c…/{samples,queue,events,flows}/c000012-r0003-5f0e1c….parquet
+                                                                         the units of one task, one after the other
+    PARENT/tcpknee-5f0e1c…/checked/…                                     what workers wrote before the first unit
+
+Each session has a place of its own, in the run folder or where --parts says. Only a place that says that it is this
+run's is read or removed, and of it only files of these names. What a run.json says is never obeyed for more than
+the last name: the parent is the run folder's, or the one that --parts names now.
 
 A part is complete when its file below `flows/` exists, which is written last. A name is made of the units in the part,
 so a task that Dask repeats writes the same bytes to the same name. Every file's schema says which version of tcpknee
@@ -12,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -23,20 +30,35 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tcpknee import _core
+from tcpknee import _core, reading
 from tcpknee.errors import RunFolderError, TcpkneeError, UsageError
-from tcpknee.writing import cannot_write, replacing
+from tcpknee.writing import cannot_write, new_file
 
 from . import tables
+from .folder import PARTS
 from .pool import Key
 
 if TYPE_CHECKING:
     from .folder import RunFolder
 
+MOST_BYTES = 4 << 30
+"""Of a part's table, which its reader holds in memory."""
+
 Got = TypeVar("Got")
 
 LAST = "flows"
 """The table whose file makes a part complete."""
+
+_CHECKED = "checked"
+_MARKER = "session.json"
+_FORMAT = "tcpknee-parts"
+_PLACE = re.compile(r"tcpknee-[0-9a-f]{12}")
+"""Last name of a session's place."""
+
+_FOLDERS = (*tables.FROM_ENGINE["sim"], _CHECKED)
+_PART = re.compile(r"c\d{6,}-r\d{4,}-[0-9a-f]{16}\.parquet")
+_OURS = re.compile(rf"\.?({_PART.pattern}|client|[0-9a-f]{{32}})(\.[0-9a-f]{{16}})?(\.tmp)?")
+"""Files in these folders, and what a killed writer leaves of one."""
 
 _ABOUT = b"tcpknee"
 """Key of a part's schema that holds what the part is about, as JSON."""
@@ -61,36 +83,40 @@ class Place(Protocol):
     def discard(self, names: Sequence[str]) -> None:
         """Removes files, which may be gone already."""
 
-    def remove(self, folder: str = "") -> None:
-        """Removes all that is here, or in a folder of it."""
+    def discard_empty(self, folders: Sequence[str]) -> None:
+        """Removes those of the folders that hold nothing, then the place itself if it holds nothing."""
 
 
 class Folder:
-    """A folder of this host, or one that it shares with others."""
+    """A folder of this host, or one that it shares with others. No link in it is followed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def prepare(self, folders: Sequence[str]) -> None:
         try:
+            held = _core.Folder(self._path)
             for folder in folders:
-                _core.Folder(self._path / folder)
+                held.folder(folder)
         except OSError as error:
             raise cannot_write(self._path, error) from None
 
     def put(self, name: str, content: bytes) -> None:
-        file = self._path / name
-        if not file.parent.is_dir():
-            raise RunFolderError(
-                f"{file.parent}: no such folder on this host. Expected one that the client and every worker share; "
-                "give one with --parts."
-            )
-        with replacing(file) as written:
-            written.write(content)
+        try:
+            folder, file = self._of(name)
+            if folder is None:
+                raise RunFolderError(
+                    f"{(self._path / name).parent}: no such folder on this host. Expected one that the client and "
+                    "every worker share; give one with --parts."
+                )
+            with new_file(folder, file) as written:
+                written.write(content)
+        except OSError as error:
+            raise cannot_write(self._path / name, error) from None
 
     def get(self, name: str) -> bytes | None:
         try:
-            return (self._path / name).read_bytes()
+            return reading.content(self._path / name, most_bytes=MOST_BYTES)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -98,28 +124,38 @@ class Folder:
 
     def names(self, folder: str) -> list[str]:
         try:
-            return sorted(file.name for file in (self._path / folder).iterdir())
-        except FileNotFoundError:
-            return []
+            held, _ = self._of(f"{folder}/")
+            return held.names() if held else []
         except OSError as error:
             raise RunFolderError(f"{self._path / folder}: cannot be read: {error.strerror}.") from None
 
     def discard(self, names: Sequence[str]) -> None:
         for name in names:
-            file = self._path / name
             try:
-                _core.Folder(file.parent, make=False).remove(file.name)
+                folder, file = self._of(name)
+                if folder is not None:
+                    folder.remove(file)
             except OSError as error:
-                raise RunFolderError(f"{file}: cannot be removed: {error.strerror}.") from None
+                raise RunFolderError(f"{self._path / name}: cannot be removed: {error.strerror}.") from None
 
-    def remove(self, folder: str = "") -> None:
-        path = self._path / folder
+    def discard_empty(self, folders: Sequence[str]) -> None:
+        with suppress(OSError):
+            held = _core.Folder(self._path, make=False)
+            for folder in folders:
+                with suppress(OSError):
+                    held.remove_empty(folder)
+            _core.Folder(self._path.parent, make=False).remove_empty(self._path.name)
+
+    def _of(self, name: str) -> tuple[_core.Folder | None, str]:
+        """The folder of a file, None: there is none; and the file's name in it. Raises OSError, RunFolderError."""
+        *folders, file = name.split("/")
         try:
-            _core.Folder(path.parent, make=False).remove_folder(path.name)
+            held: _core.Folder | None = _core.Folder(self._path, make=False)
         except FileNotFoundError:
-            return
-        except OSError as error:
-            raise RunFolderError(f"{path}: cannot be removed: {error.strerror}.") from None
+            return None, file
+        for folder in folders:
+            held = held and held.open_folder(folder)
+        return held, file
 
 
 class Remote:
@@ -177,13 +213,15 @@ class Remote:
 
         self._guarded("removed", gone)
 
-    def remove(self, folder: str = "") -> None:
-        def gone() -> None:
-            self._fs.invalidate_cache()
-            with suppress(FileNotFoundError):
-                self._fs.rm(f"{self._root}/{folder}".rstrip("/"), recursive=True)
-
-        self._guarded("removed", gone)
+    def discard_empty(self, folders: Sequence[str]) -> None:
+        # An object store has no folders.
+        if self._is_atomic:
+            return
+        for folder in (*folders, ""):
+            # Some file systems remove a folder with what it holds.
+            if not self.names(folder):
+                with suppress(OSError):
+                    self._fs.rmdir(f"{self._root}/{folder}".rstrip("/"))
 
     def _guarded(self, what: str, call: Callable[[], Got]) -> Got:
         """Every store has errors of its own; ours name the place and what was asked of it."""
@@ -230,13 +268,50 @@ def build() -> dict[str, str]:
 
 
 class Store:
-    """The parts of one run at a URL, written by this build of tcpknee."""
+    """The parts of one session of a run at a URL, written by this build of tcpknee."""
 
     def __init__(self, url: str, scenario_sha256: str) -> None:
         self.url = url
         self.place = place(url)
         self._build = build()
         self._scenario = scenario_sha256
+        self._session = url.rpartition("/")[2]
+
+    def begin(self) -> None:
+        """Makes the place, which says whose it is."""
+        self.place.prepare(_FOLDERS)
+        about = {"format": _FORMAT, "scenario_sha256": self._scenario, "session": self._session}
+        self.place.put(_MARKER, json.dumps(about).encode())
+        self.place.put(f"{_CHECKED}/client", b"The client can write here.\n")
+
+    def is_ours(self) -> bool:
+        """Is it a place that this run's session made?"""
+        about = self._marker()
+        return self._session == about.get("session") and self._scenario == about.get("scenario_sha256")
+
+    def _marker(self) -> Mapping[str, Any]:
+        found: Any = None
+        if _PLACE.fullmatch(self._session):
+            with suppress(TcpkneeError, ValueError, RecursionError):
+                found = json.loads(self.place.get(_MARKER) or b"null")
+        return found if isinstance(found, dict) and found.get("format") == _FORMAT else {}
+
+    def remove(self) -> None:
+        """Removes files of ours, and the place if nothing else is in it. What it does not let go stays, and so does
+        what is no place of ours."""
+        if not self._marker():
+            return
+        with suppress(TcpkneeError):
+            for folder in _FOLDERS:
+                self.place.discard([f"{folder}/{name}" for name in self.place.names(folder) if _OURS.fullmatch(name)])
+            # Last: what was not removed is still known for ours.
+            self.place.discard([_MARKER])
+            self.place.discard_empty(_FOLDERS)
+
+    def uncheck(self) -> None:
+        """Removes what the client and its workers wrote before the first unit."""
+        with suppress(TcpkneeError):
+            self.place.discard([f"{_CHECKED}/{name}" for name in self.place.names(_CHECKED) if _OURS.fullmatch(name)])
 
     def write(self, units: Mapping[Key, Mapping[str, pa.Table]]) -> str:
         """Keeps the tables of finished units, each with its note, as one part; returns its name."""
@@ -260,8 +335,7 @@ class Store:
 
     def parts(self) -> list[str]:
         """Names of the complete parts."""
-        suffix = ".parquet"
-        return [name.removesuffix(suffix) for name in self.place.names(LAST) if name.endswith(suffix)]
+        return [name.removesuffix(".parquet") for name in self.place.names(LAST) if _PART.fullmatch(name)]
 
     def read(self, part: str) -> Iterator[tuple[Key, dict[str, pa.Table]]]:
         """Each unit of a part with its tables, as the engine gave them."""
@@ -318,23 +392,43 @@ class Store:
             )
 
 
-def of_run(out: Path, parts: str | None, sessions: Sequence[Mapping[str, Any]]) -> str:
-    """Where a session leaves its parts: in the run folder, unless a place was asked for, now or in an earlier session.
-    There each session has a folder of its own, so that runs can share the place."""
-    given = [session["parts"].rpartition("/")[0] for session in sessions if "parts" in session]
-    parent = parts or (given[-1] if given else None)
-    if parent is None:
-        return str(out.resolve() / "parts")
-    if "://" not in parent:
-        parent = str(Path(parent).resolve())
-    return f"{parent.rstrip('/')}/tcpknee-{uuid.uuid4().hex[:12]}"
+def new_place(out: Path, parts: str | None) -> str:
+    """Where a session leaves its parts: in the run folder, unless another parent was asked for."""
+    return f"{_parent(parts or str(out / PARTS))}/tcpknee-{uuid.uuid4().hex[:12]}"
 
 
-def bring_home(folder: RunFolder, meta: Mapping[str, Any]) -> None:
+def is_within(out: Path, url: str) -> bool:
+    """Is that place in the run folder?"""
+    return url.startswith(f"{_parent(str(out / PARTS))}/")
+
+
+def within(out: Path, scenario_sha256: str = "") -> list[Store]:
+    """Those in a run folder that sessions left."""
+    try:
+        held = _core.Folder(out, make=False).open_folder(PARTS)
+        names = [name for name in held.names() if _PLACE.fullmatch(name) and held.open_folder(name)] if held else []
+    except OSError as error:
+        raise RunFolderError(f"{out / PARTS}: cannot be read: {error.strerror}.") from None
+    return [Store(f"{_parent(str(out / PARTS))}/{name}", scenario_sha256) for name in names]
+
+
+def earlier(out: Path, meta: Mapping[str, Any], parts: str | None) -> tuple[list[Store], list[str]]:
+    """Places of a run's earlier sessions: those in its folder or below `parts`, and the URLs of all others. Another may
+    have written these into run.json, so nothing of them is opened."""
+    mine, others = within(out, meta["scenario_sha256"]), []
+    for url in dict.fromkeys(session["parts"] for session in meta["sessions"] if "parts" in session):
+        parent, _, name = url.rpartition("/")
+        if parts is not None and parent == _parent(parts) and _PLACE.fullmatch(name):
+            mine.append(Store(f"{_parent(parts)}/{name}", meta["scenario_sha256"]))
+        else:
+            others.append(url)
+    return [store for store in mine if store.is_ours()], others
+
+
+def bring_home(folder: RunFolder, stores: Sequence[Store]) -> None:
     """Puts units that earlier sessions finished on a cluster, and that the run folder lacks, into it."""
     have = set(folder.parts())
-    for url in _urls(folder.path, meta["sessions"]):
-        store = Store(url, meta["scenario_sha256"])
+    for store in stores:
         for part in store.parts():
             for key, found in store.read(part):
                 if key not in have:
@@ -343,20 +437,9 @@ def bring_home(folder: RunFolder, meta: Mapping[str, Any]) -> None:
             store.discard(part)
 
 
-def remove(sessions: Sequence[Mapping[str, Any]]) -> None:
-    """Removes what a run's sessions left outside of its folder. What a place does not let go stays there."""
-    for session in sessions:
-        if "parts" in session:
-            with suppress(TcpkneeError):
-                place(session["parts"]).remove()
-
-
-def _urls(out: Path, sessions: Sequence[Mapping[str, Any]]) -> list[str]:
-    inside = out / "parts"
-    return [
-        *([str(inside)] if (inside / LAST).is_dir() else []),
-        *dict.fromkeys(session["parts"] for session in sessions if "parts" in session),
-    ]
+def _parent(parts: str) -> str:
+    """As a session's place begins."""
+    return (parts if "://" in parts else str(Path(parts).resolve())).rstrip("/")
 
 
 def _of_unit(table: pa.Table, start: int, rows: int) -> pa.Table:

@@ -1,11 +1,11 @@
-//! Why nothing was written.
+//! Why nothing was written or read.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use nix::sys::stat::{FileStat, SFlag};
 
-/// Why nothing was written.
+/// Why nothing was written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{path}: belongs to another user (uid {owner}), who can put anything in a file's place; expected a folder of root. Choose another folder, or say --allow-foreign-folder.", path = .path.display())]
@@ -18,6 +18,8 @@ pub enum Error {
     },
     #[error("{path}: is {kind}; expected a regular file of our own, or a free name. Move it away.", path = .path.display())]
     NotOurs { path: PathBuf, kind: &'static str },
+    #[error("{path}: is {kind}; expected a regular file. Move it away.", path = .path.display())]
+    NoFile { path: PathBuf, kind: &'static str },
     #[error("{path}: cannot {what}: {source}", path = .path.display())]
     Io {
         path: PathBuf,
@@ -53,15 +55,21 @@ pub(super) fn kind(about: &FileStat) -> SFlag {
 }
 
 pub(super) fn not_ours(path: &Path, about: &FileStat) -> Error {
-    let kind = match kind(about) {
+    let (path, kind) = (path.into(), told(about));
+    Error::NotOurs { path, kind }
+}
+
+pub(super) fn no_file(path: &Path, about: &FileStat) -> Error {
+    let (path, kind) = (path.into(), told(about));
+    Error::NoFile { path, kind }
+}
+
+fn told(about: &FileStat) -> &'static str {
+    match kind(about) {
         SFlag::S_IFLNK => "a symbolic link",
         SFlag::S_IFIFO => "a FIFO",
         SFlag::S_IFDIR => "a folder",
         SFlag::S_IFSOCK => "a socket",
         _ => "a device",
-    };
-    Error::NotOurs {
-        path: path.into(),
-        kind,
     }
 }

@@ -1,13 +1,14 @@
 //! Whose folders, links and files are taken.
 
+use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nix::fcntl::{AT_FDCWD, AtFlags};
-use nix::sys::stat::{SFlag, fstatat};
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, open};
+use nix::sys::stat::{Mode, SFlag, fstat, fstatat};
 use nix::unistd::geteuid;
 
-use super::error::{Error, kind, not_ours};
+use super::error::{Error, kind, no_file};
 
 static ALLOW_FOREIGN: AtomicBool = AtomicBool::new(false);
 
@@ -47,6 +48,23 @@ pub fn check_readable(path: &Path) -> Result<(), Error> {
     }
     match kind(&about) {
         SFlag::S_IFREG => Ok(()),
-        _ => Err(not_ours(path, &about)),
+        _ => Err(no_file(path, &about)),
+    }
+}
+
+/// A file to be read, which may be anybody's: nobody waits for a FIFO's writer.
+///
+/// # Errors
+/// As of [`check_readable`], or it cannot be opened.
+pub fn open_readable(path: &Path) -> Result<File, Error> {
+    // Opening a device may already do something.
+    check_readable(path)?;
+    let flags = OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+    let fd = open(path, flags, Mode::empty()).map_err(Error::io(path, "open"))?;
+    // Another may have come to its place meanwhile.
+    let about = fstat(&fd).map_err(Error::io(path, "look at"))?;
+    match kind(&about) {
+        SFlag::S_IFREG => Ok(File::from(fd)),
+        _ => Err(no_file(path, &about)),
     }
 }

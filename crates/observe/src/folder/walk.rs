@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
+use std::sync::Arc;
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open, openat, readlinkat};
@@ -20,29 +21,30 @@ impl Folder {
     pub(super) fn walk(path: &Path, make: bool) -> Result<Folder, Error> {
         let start = if path.is_absolute() { "/" } else { "." };
         let cannot = |error: Errno| Error::io(path, "open the folder")(error);
-        let mut fd =
-            open(start, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).map_err(cannot)?;
+        let at = |path: &str| open(path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty());
+        let mut fd = Arc::new(at(start).map_err(cannot)?);
         let mut rest: VecDeque<OsString> = names(path);
-        let (mut links, mut made) = (0, false);
+        let (mut links, mut made) = (0, Vec::new());
         while let Some(name) = rest.pop_front() {
             if name == "/" {
-                fd = open("/", OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).map_err(cannot)?;
+                fd = Arc::new(at("/").map_err(cannot)?);
                 continue;
             }
-            let mut next = directory_at(&fd, &name[..]);
+            let (mut next, mut is_made) = (directory_at(&fd, &name[..]), false);
             if matches!(next, Err(Errno::ENOENT)) && make {
                 // Another may make it at the same moment.
                 match mkdirat(&fd, &name[..], folder_mode()) {
                     Err(error) if error != Errno::EEXIST => {
                         return Err(Error::io(path, "make the folder")(error));
                     }
-                    outcome => made = outcome.is_ok() && rest.is_empty(),
+                    outcome => is_made = outcome.is_ok(),
                 }
                 next = directory_at(&fd, &name[..]);
             }
             match next {
                 Ok(next) => {
-                    fd = next;
+                    fd = Arc::new(next);
+                    made.extend(is_made.then(|| Arc::clone(&fd)));
                     continue;
                 }
                 // It may be a link.

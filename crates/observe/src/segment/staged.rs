@@ -9,6 +9,7 @@ use arrow_schema::SchemaRef;
 use nix::fcntl::Flock;
 
 use super::error::Error;
+use super::keep::named;
 use super::writer::{Options, Writer, first_free};
 use crate::folder::Folder;
 
@@ -42,7 +43,7 @@ impl Staged {
         let alone = staging
             .lock_itself()?
             .ok_or_else(|| Error::Busy { path: dir.into() })?;
-        staging.clear()?;
+        staging.remove_those(is_of_a_segment)?;
         let mut staged = Staged {
             folder,
             writers: Vec::new(),
@@ -107,12 +108,21 @@ impl Drop for Staged {
     fn drop(&mut self) {
         // Parts are closed before they go.
         self.writers.clear();
-        let _ = self.folder.remove_folder(STAGING);
+        let _ = self.staging.remove_those(is_of_a_segment);
+        let _ = self.folder.remove_empty(STAGING);
         if self.folder.made() {
             // Not when segments are in it.
             let _ = std::fs::remove_dir(self.folder.path());
         }
     }
+}
+
+/// A segment, or what a writer has beside one that it is at.
+fn is_of_a_segment(name: &str) -> bool {
+    let beside = [".part", ".groups", ".reserve"];
+    let whole = beside.iter().find_map(|ending| name.strip_suffix(ending));
+    let whole = whole.unwrap_or(name);
+    named(Path::new(whole)).is_some()
 }
 
 /// A full disk leaves a recording whole up to there; of an import nothing stays.

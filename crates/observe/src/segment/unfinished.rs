@@ -1,17 +1,15 @@
 //! What readers take of parts: their complete row groups, without changing a
 //! thing. The folder may be anybody's.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, ErrorKind};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, File};
+use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
-
-use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 
 use super::error::Error;
 use super::groups::{self, Groups};
 use super::keep::named;
 use super::recover::whole_of;
+use crate::folder::{self, open_readable};
 
 /// A segment that its writer has not ended yet, or never will.
 #[derive(Debug)]
@@ -83,22 +81,10 @@ fn content(dir: &Path, part: &str) -> Result<Option<Content>, Error> {
     }))
 }
 
-/// The regular file of that name; `None`: it is gone.
+/// The file of that name; `None`: it is gone.
 fn look(path: &Path) -> Result<Option<File>, Error> {
-    // A FIFO would wait for its writer.
-    let flags = O_NOFOLLOW | O_NONBLOCK;
-    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(Error::io(path, "open"))?,
-    };
-    let is_file = file
-        .metadata()
-        .map_err(Error::io(path, "look at"))?
-        .is_file();
-    if !is_file {
-        return Err(Error::io(path, "read")(io::Error::other(
-            "it is no regular file",
-        )));
+    match open_readable(path) {
+        Err(folder::Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
+        opened => Ok(Some(opened?)),
     }
-    Ok(Some(file))
 }

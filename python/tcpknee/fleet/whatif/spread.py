@@ -119,9 +119,9 @@ def _work(pipe: Connection) -> None:
 
 @contextmanager
 def on_cluster(address: str) -> Iterator[OnAll]:
-    """Workers of a Dask scheduler; `local:N` starts N processes. Raises UsageError, ClusterError."""
+    """Workers of a Dask scheduler. Raises UsageError, ClusterError."""
     from tcpknee.runs import cluster
-    from tcpknee.runs.pool import Watcher
+    from tcpknee.runs.progress import watcher
 
-    with cluster.connected(address, Watcher()) as found:
+    with cluster.connected(address, watcher(quiet=True)) as found:
         yield lambda _, make, items: found.map(make, items)
