@@ -110,7 +110,7 @@ def test_a_description_of_another_shape_names_the_file_and_the_key(
 def test_a_description_nested_deeper_than_python_reads_is_refused(call: Callable[..., Ended], tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "run.json").write_text("[" * 100_000)
-    for words in (("report", "run"), ("run", "--resume", "--out", "run"), ("report", "run", "--against", "run")):
+    for words in (("report", "run"), ("run", "--resume", "--out", "run"), ("diff", "run", "run")):
         refused(call(*words), "run/run.json: cannot be read as JSON")
 
 
