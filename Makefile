@@ -64,10 +64,12 @@ check: $(VENV)/.dev ## formatting and lints
 	    echo "clang-format-16 --dry-run -Werror cc/*.[ch]" && \
 	    clang-format-16 --dry-run -Werror $(wildcard cc/*.[ch] bpf/*.[ch]); \
 	fi
-	cargo clippy --quiet --locked --workspace --all-targets --all-features -- -D warnings
 	$(BIN)/ruff format --quiet --check .
 	$(BIN)/ruff check --quiet .
-	$(BIN)/mypy --no-error-summary
+	@# mypy uses one processor, and clippy not always two.
+	$(BIN)/mypy --no-error-summary & \
+	    cargo clippy --quiet --locked --workspace --all-targets --all-features -- -D warnings; rust=$$?; \
+	    wait $$! && exit $$rust
 
 .PHONY: test-rust
 test-rust: $(VENV)/.venv ## unit, property and house tests of the crates

@@ -23,6 +23,7 @@ LATE_US = 3_000
 """A lab this late adds to round-trip times what the tolerances leave."""
 
 
+@pytest.mark.slow("six cells of the matrix are in real time")
 def test_simulator_and_kernel_agree_on_the_short_form(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:

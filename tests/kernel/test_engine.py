@@ -185,6 +185,7 @@ def in_lab(*words: str, cwd: Path, user: str = "root", code: int = 0) -> subproc
     return ended
 
 
+@pytest.mark.slow("it is in real time")
 @pytest.mark.timed
 def test_parameters_of_a_flow_are_set_in_the_kernel(tmp_path: Path) -> None:
     """Reno that keeps 90 % of its window at a loss fills the path; one that keeps 30 % lets it idle."""
@@ -200,6 +201,7 @@ def test_parameters_of_a_flow_are_set_in_the_kernel(tmp_path: Path) -> None:
     assert not set(ours.values()) - {"cubic"} & set(available())
 
 
+@pytest.mark.slow("it is in real time")
 def test_a_flow_is_paced_by_itself_where_the_lab_can(tmp_path: Path) -> None:
     def file(host: str, flow: str) -> str:
         return scenario(tmp_path, PACED.replace("HOST", host).replace("FLOW", flow))
@@ -214,6 +216,7 @@ def test_a_flow_is_paced_by_itself_where_the_lab_can(tmp_path: Path) -> None:
     assert 'flow.0.pacing = "internal"; this kernel paces every flow of a host whose qdisc is fq' in refused, refused
 
 
+@pytest.mark.slow("it is in real time")
 @pytest.mark.timed
 def test_the_demo_runs_on_both_engines_and_fills_the_same_tables(user: User) -> None:
     if user.name != "root":
@@ -249,6 +252,7 @@ def test_the_demo_runs_on_both_engines_and_fills_the_same_tables(user: User) -> 
     assert lab["kernel"] == os.uname().release
 
 
+@pytest.mark.slow("it is in real time")
 @pytest.mark.timed
 def test_compare_runs_on_the_kernel(tmp_path: Path) -> None:
     words = ("compare", "cubic", "reno", "bbr1", "--rate", "20Mbit/s", "--rtt", "20ms", "--duration", "3s")
@@ -260,6 +264,7 @@ def test_compare_runs_on_the_kernel(tmp_path: Path) -> None:
     assert all(cell["metrics"]["goodput_bits_per_sec"]["mean"] > 15e6 for cell in cells)
 
 
+@pytest.mark.slow("it is in real time")
 @pytest.mark.timed
 def test_flows_cross_their_own_hops_of_a_path_of_two(tmp_path: Path) -> None:
     in_lab("run", scenario(tmp_path, HOPS), "--out", "run", cwd=tmp_path)
@@ -279,6 +284,7 @@ def test_flows_cross_their_own_hops_of_a_path_of_two(tmp_path: Path) -> None:
     assert last["sent_pkts"][0] > last["sent_pkts"][1]
 
 
+@pytest.mark.slow("it is in real time")
 @pytest.mark.timed
 def test_redis_tells_its_requests_per_second_with_cubic_and_bbr1(tmp_path: Path) -> None:
     probes.need_programs("redis-server", "redis-benchmark")
@@ -306,6 +312,7 @@ def test_the_output_of_programs_is_kept_and_their_exit_code_is_the_runs(tmp_path
     assert "ended with exit code 3. It last printed: to 10.77.0.1 / cannot find it" in ended.stdout
 
 
+@pytest.mark.slow("it is in real time")
 @pytest.mark.timed
 def test_our_builds_run_where_the_kernel_has_its_own_and_are_gone_afterwards(tmp_path: Path) -> None:
     probes.need_struct_ops()

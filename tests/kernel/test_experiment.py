@@ -62,6 +62,7 @@ def compared(out: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow("120 transfers and a guard that judges each second")
 @pytest.mark.timed
 def test_a_guard_that_the_data_cross_ends_the_experiment(place: Place, tmp_path: Path) -> None:
     """Nobody but `knee fleet watch` ends it; then nothing is assigned any more, and compare reads what was."""
@@ -95,6 +96,7 @@ def test_a_guard_that_the_data_cross_ends_the_experiment(place: Place, tmp_path:
     assert (goodput["cohort"], goodput["baseline"], goodput["verdict"]) == ("treated", "control", "worse")
 
 
+@pytest.mark.slow("120 transfers and a guard that judges each second")
 def test_an_experiment_that_harms_nothing_goes_on(place: Place, tmp_path: Path) -> None:
     """The guard is judged and holds; the assignment ends with whoever began it."""
     out = tmp_path / "out"

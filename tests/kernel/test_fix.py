@@ -157,6 +157,7 @@ def test_every_change_but_those_that_a_veth_has_not_is_made(netns: str, tmp_path
     assert "77p" in settings(netns)["qdisc"]
 
 
+@pytest.mark.slow("a process is killed at each of some hundred points")
 def test_who_is_killed_at_every_point_of_making_or_undoing_leaves_what_can_be_undone(
     netns: str, tmp_path: Path
 ) -> None:
@@ -171,6 +172,7 @@ def test_who_is_killed_at_every_point_of_making_or_undoing_leaves_what_can_be_un
 WHOLE = [range(30), *(pytest.param(range(first, first + 30), marks=pytest.mark.long) for first in range(30, 120, 30))]
 
 
+@pytest.mark.slow("a process and its ip, tc and ethtool for each drawn state")
 @pytest.mark.parametrize("seeds", WHOLE, ids=str)
 def test_any_rules_on_any_state_are_undone_to_the_same_bytes(netns: str, tmp_path: Path, seeds: range) -> None:
     found = drawn(netns, tmp_path, "whole", seeds)
@@ -178,6 +180,7 @@ def test_any_rules_on_any_state_are_undone_to_the_same_bytes(netns: str, tmp_pat
     assert found["outcomes"]["made"] > 10 * len(seeds)
 
 
+@pytest.mark.slow("a process and its ip, tc and ethtool for each drawn state")
 @pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 80), marks=pytest.mark.long)], ids=str)
 def test_who_is_killed_anywhere_with_any_rules_leaves_what_can_be_undone(
     netns: str, tmp_path: Path, seeds: range
@@ -187,6 +190,7 @@ def test_who_is_killed_anywhere_with_any_rules_leaves_what_can_be_undone(
     assert found["kills"] > len(seeds) // 2
 
 
+@pytest.mark.slow("a process and its ip, tc and ethtool for each drawn state")
 def test_what_any_other_program_wrote_meanwhile_is_left_and_all_else_is_undone(netns: str, tmp_path: Path) -> None:
     found = drawn(netns, tmp_path, "foreign", range(40))
     assert (found["wrong"], found["seeds"]) == ([], 40)

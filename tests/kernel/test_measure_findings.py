@@ -53,6 +53,7 @@ def measured(rule: str) -> Measured:
     return costs.measured[0]
 
 
+@pytest.mark.slow("each setting is tried with and without, in real time")
 def test_settings_with_a_large_cost_show_it_and_this_host_keeps_its_own() -> None:
     values = {name: Path("/proc/sys", *name.split(".")).read_text() for name in SHARED}
     for rule, least in LARGE.items():

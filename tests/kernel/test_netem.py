@@ -35,6 +35,7 @@ def run(tmp_path: Path, path: str, *flows: str) -> Path:
     return tmp_path / "out"
 
 
+@pytest.mark.slow("eight seconds are in real time")
 @pytest.mark.timed
 def test_rate_delay_and_buffer_are_those_of_the_scenario(tmp_path: Path) -> None:
     with punctual.beside() as machine:
@@ -54,6 +55,7 @@ def test_rate_delay_and_buffer_are_those_of_the_scenario(tmp_path: Path) -> None
     assert flow["goodput_bits_per_sec"] == pytest.approx(20e6 * 1448 / 1500, rel=0.02)
 
 
+@pytest.mark.slow("eight seconds are in real time")
 @pytest.mark.timed
 def test_loss_is_told_from_drops_and_groups_have_rtts_of_their_own(tmp_path: Path) -> None:
     near = 'algorithm = "cubic"\nrtt = "20ms"\nname = "near"'
@@ -77,6 +79,7 @@ def test_a_kernel_without_netem_is_told_what_it_lacks(tmp_path: Path) -> None:
     assert 'path.backend = "user"' in ran.stderr
 
 
+@pytest.mark.slow("eight seconds are in real time")
 def test_auto_takes_the_own_link_at_rates_which_that_holds_and_the_choice_is_recorded(tmp_path: Path) -> None:
     probes.need_lab()
     ran = tried(tmp_path, 'rate = "20Mbit/s"\nrtt = "10ms"', 'algorithm = "cubic"')

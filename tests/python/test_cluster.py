@@ -131,6 +131,7 @@ def test_calls_of_a_function_return_in_order_and_their_errors_say_whose_they_are
             found.map(math.sqrt, [1.0])
 
 
+@pytest.mark.slow("a scheduler, two workers and a front each import dask")
 def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path, whole: dict[str, bytes]) -> None:
     with dask(tmp_path / "dask") as found:
         process = begun(tmp_path, "--cluster", found.address)
@@ -141,6 +142,7 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path, whole: dict[str, 
     assert [session["repetitions"] for session in sessions(tmp_path / "run")] == [UNITS]
 
 
+@pytest.mark.slow("a scheduler, two workers and a front each import dask")
 def test_a_scheduler_that_is_killed_is_said_and_the_run_goes_on_with_another(
     tmp_path: Path, whole: dict[str, bytes], on: Dask
 ) -> None:
@@ -162,6 +164,7 @@ def test_a_scheduler_that_is_killed_is_said_and_the_run_goes_on_with_another(
     )
 
 
+@pytest.mark.slow("a scheduler, two workers and a front each import dask")
 def test_ctrl_c_keeps_what_is_finished_and_one_process_can_go_on(
     tmp_path: Path, whole: dict[str, bytes], on: Dask
 ) -> None:

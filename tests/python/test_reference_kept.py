@@ -24,6 +24,7 @@ def test_every_repetition_of_every_cell_is_kept(name: str) -> None:
     assert sorted(kept) == beside.every_repetition(cells), "run `make reference-tables`"
 
 
+@pytest.mark.slow("every cell that was measured is simulated")
 @pytest.mark.parametrize("name", FILES)
 def test_what_is_kept_is_what_the_simulator_gives(name: str) -> None:
     measured = reference.read(FOLDER / name)
