@@ -34,7 +34,7 @@ Call = Callable[..., Ended]
 FIT_TOLD = told.FitTold(1, 1, {"queue": 1}, 1.0, 100.0, {"goodput_bits_per_sec": 1.0}, (30.0, 50.0))
 
 
-def test_the_buffer_of_a_path_that_never_filled_is_open_and_refused() -> None:
+def test_the_buffer_of_a_path_that_never_filled_is_open_and_warned_of() -> None:
     found = judged(fit(held_back()))
     assert found.buffer.high is None and not found.buffer.identified
     assert found.rate.high is None
@@ -43,25 +43,66 @@ def test_the_buffer_of_a_path_that_never_filled_is_open_and_refused() -> None:
     assert shares["buffer"] == 100 and shares["bottleneck rate"] == 100
     said = told.lines(recorded.Recording((), 1, 0), FIT_TOLD, open_ones, [])
     assert any(line.startswith("Bottleneck rate: cannot") and "Mbit/s" in line for line in said)
-    why = told.refusal(open_ones, [found])
-    assert why is not None and "buffer: cannot be identified for 100 % of the connections" in why
+    short = " ".join(told.summary(recorded.Recording((), 1, 0), FIT_TOLD, open_ones, []))
+    assert "warning: only 1 path" in short and "cannot be identified for 100 % of the connections" in short
 
 
-def test_a_policer_that_was_never_met_is_said_and_refuses_nothing() -> None:
+def test_a_policer_that_was_never_met_is_said_and_warned_of_by_nothing() -> None:
     path = judged(fitted(PLAIN, load("cubic")))
     found = told.open_values([path])
     assert [one.what for one in found] == ["a policer above the rate that was sent"]
-    assert told.refusal(found, [path]) is None
+    assert not told.warning(replace(FIT_TOLD, paths=told.FEW), found)
 
 
-def test_a_fit_that_explains_little_is_refused_and_said() -> None:
+def test_paths_that_no_explanation_fits_are_left_out_and_too_many_of_them_are_refused() -> None:
     path = judged(fitted(PLAIN, load("cubic")))
     off = replace(path, fit=replace(path.fit, best=replace(path.fit.best, score=9.0 * len(SCALES))))
-    assert told.refusal([], [path, off]) is None
-    why = told.refusal([], [path, off, off])
-    assert why is not None and "of 33 % of the paths" in why
-    said = told.lines(recorded.Recording((), 1, 0), replace(FIT_TOLD, well_fitted_pct=33.0), [], [])
-    assert any("not to be trusted" in line for line in said[:-1])
+    assert told.well_fitted([path, off]) == [path]
+    assert told.refusal(1, 2) is None
+    for fitted_well, paths, said in (
+        (1, 3, "of 3 paths a simulation does on 1 what"),
+        (0, 1, "of 1 path a simulation does on none"),
+    ):
+        why = told.refusal(fitted_well, paths)
+        assert why is not None and said in why and "knee record --every 100ms" in why
+    short = " ".join(told.summary(recorded.Recording((), 3, 0), replace(FIT_TOLD, unfitted=2), [], []))
+    short = " ".join(short.split())
+    assert "2 others left out, which no explanation fits" in short
+
+
+def test_the_short_answer_has_a_line_for_each_algorithm_and_no_noise_as_data() -> None:
+    sure = predict.Change(0.12, 0.05, 0.2, 0.1, 0.14, 0.0)
+    small, noise = replace(sure, value=0.001, low=-0.02, high=0.03), replace(sure, value=2.0, low=-0.978, high=307.0)
+    points = replace(sure, value=0.03, low=0.0, high=100.0)
+
+    def of(name: str, adoption: float, *three: predict.Change) -> predict.Prediction:
+        every = dict(zip(told.SHORT, three, strict=True))
+        return predict.Prediction(name, adoption, every, every, {})
+
+    predicted = [
+        of("bbr1", 10, noise, noise, noise),
+        of("bbr1", 100, sure, small, points),
+        of("bbr3", 100, noise, sure, points),
+    ]
+    text = told.summary(recorded.Recording((), 40, 2), replace(FIT_TOLD, paths=40), [], predicted)
+    rows = [line.split("  ") for line in text if line.startswith("bbr")]
+    assert [[cell.strip() for cell in row if cell.strip()] for row in rows] == [
+        [
+            "bbr1",
+            "+12.0 % (+5.0 % to +20.0 %)",
+            "no change shown (-2.0 % to +3.0 %)",
+            "cannot be told (+0.00 points to +100.00 points)",
+        ],
+        [
+            "bbr3",
+            "cannot be told (-97.8 % to x 308)",
+            "+12.0 % (+5.0 % to +20.0 %)",
+            "cannot be told (+0.00 points to +100.00 points)",
+        ],
+    ]
+    assert not any("warning" in line for line in text) and len(text) == 9
+    assert text[-1].startswith("Next: `knee assign bbr1=10%")
+    assert "40 connections, 2 of them too short" in text[0]
 
 
 def test_open_values_are_drawn_from_those_that_are_larger() -> None:
@@ -462,9 +503,7 @@ def test_two_processes_predict_the_same_and_tell_how_far_they_are(tmp_path: File
     folder = written(tmp_path / "rec", {"192.0.2.1": observed, "198.51.100.1": observed})
     one = asked.Question((str(folder),), ("bbr1",), (100.0,), 200, 1, "cubic", 1)
     said: list[str] = []
-    assert asked.answered(replace(one, workers=2), refuse=False, progress=said.append) == asked.answered(
-        one, refuse=False
-    )
+    assert asked.answered(replace(one, workers=2), progress=said.append) == asked.answered(one)
     assert said == [
         f"{title}: {done} of 2 done" for title in ("Fitting paths", "Simulating algorithms on them") for done in (1, 2)
     ]
@@ -475,14 +514,15 @@ def test_a_cluster_predicts_the_same(tmp_path: File) -> None:
     here = asked.Question((str(folder),), ("bbr1",), (100.0,), 200, 1, "cubic", 1)
     with dask(tmp_path / "dask") as found:
         there = replace(here, cluster=found.address)
-        assert asked.answered(here, refuse=False) == asked.answered(there, refuse=False)
+        assert asked.answered(here) == asked.answered(there)
 
 
-def test_the_command_refuses_what_it_cannot_answer(call: Call, tmp_path: File) -> None:
+def test_the_command_refuses_what_it_cannot_answer(call: Call, tmp_path: File, monkeypatch: pytest.MonkeyPatch) -> None:
     limited = held_back()
     folder = written(tmp_path / "rec", {"192.0.2.1": limited})
-    ended = call("whatif", folder, "--algorithms", "bbr1", "--refuse", "-q")
-    assert ended.code == 1 and "says too little for a prediction" in ended.err
+    monkeypatch.setattr(told, "GOOD_MISFIT", -1.0)
+    refused(call("whatif", folder, "--algorithms", "bbr1", "-q"), "nothing can be predicted from this recording", "rec")
+    monkeypatch.undo()
     refused(call("whatif", folder, "--algorithms", "bbr9"), '--algorithms: got "bbr9"', "bbr1")
     refused(call("whatif", folder, "--algorithms", "bbr1", "--adoption", "0"), '--adoption: got "0"')
     both = ("--cluster", "tls://10.0.0.5:8786", "--workers", "2")

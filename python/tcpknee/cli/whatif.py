@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option("--paths", type=Whole(min=1), default=200, show_default=True, help="At most so many paths, at random.")
 @click.option("--seed", type=Whole(0, SEED_MAX), default=1, show_default=True, help="Of every draw.")
 @click.option("--baseline", default="cubic", show_default=True, help="What runs now; for populations, not recordings.")
-@click.option("--refuse", is_flag=True, help="End with exit code 1 where the recording identifies too little.")
+@click.option("--all", "whole", is_flag=True, help="Print every metric and adoption, and all that is not identified.")
 @click.option("--workers", type=Whole(min=1), help="Paths at once; by default one per processor.")
 @click.option(
     "--cluster",
@@ -41,7 +41,7 @@ def command(
     paths: int,
     seed: int,
     baseline: str,
-    refuse: bool,
+    whole: bool,
     workers: int | None,
     cluster: str | None,
     out: Path | None,
@@ -52,7 +52,7 @@ def command(
 
     DATA is what `knee record` or `knee run` wrote, `pantheon` for Pantheon's six calibrated paths, or a folder with
     profiles of iBox. The paths are fitted by simulation; what the recording cannot identify is said, and the intervals
-    hold it. Exit code 1: with --refuse, the recording says too little.
+    hold it. Where less than half of the paths can be fitted, nothing is predicted: exit code 2.
     """
     from tcpknee.fleet.whatif.asked import Question, answered
     from tcpknee.runs import engines
@@ -73,16 +73,13 @@ def command(
         cluster=cluster,
     )
     with Line(quiet=quiet, lines=True) as progress:
-        answer = answered(question, refuse=refuse, progress=progress)
-    if answer.refused:
-        say.warn(f"knee whatif --refuse: {answer.refused}")
-        return 1
+        answer = answered(question, progress=progress)
     if out is not None:
         _write(answer, out)
     if json:
         say.json(answer.json)
     else:
-        say.lines(answer.lines)
+        say.lines(answer.lines if whole else answer.summary)
     return 0
 
 

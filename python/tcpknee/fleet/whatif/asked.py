@@ -10,7 +10,7 @@ from pathlib import Path as File
 from typing import Any
 
 from tcpknee import _core, human
-from tcpknee.errors import UsageError
+from tcpknee.errors import RunFolderError, UsageError
 
 from . import populations, recorded, told
 from .model import Path
@@ -40,30 +40,35 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer as text, as JSON and as a table of paths; or why there is none."""
+    """The answer as text, in short and whole, as JSON, and as a table of paths."""
 
+    summary: list[str]
     lines: list[str]
     json: dict[str, Any]
     paths_csv: str
-    refused: str | None = None
 
 
-def answered(question: Question, *, refuse: bool, progress: Callable[[str], None] = lambda _: None) -> Answer:
-    """Reads, fits, simulates, compares. `progress` is told how far that is. Raises UsageError, RunFolderError."""
+def answered(question: Question, *, progress: Callable[[str], None] = lambda _: None) -> Answer:
+    """Reads, fits, simulates, compares. `progress` is told how far that is.
+
+    Raises UsageError, RunFolderError (DATA cannot be read, or few of its paths can be simulated as they were recorded).
+    """
     _check("algorithms", question.algorithms)
     _check("baseline", [question.baseline])
     spread = on_cluster(question.cluster) if question.cluster else on_processes(question.workers, progress)
     with spread as on_all:
-        recording, paths = _paths(question, on_all)
+        recording, every = _paths(question, on_all)
+        paths = told.well_fitted(every)
+        if why := told.refusal(len(paths), len(every)):
+            raise RunFolderError(f"{', '.join(question.data)}: {why}")
         open_ones = told.open_values(paths)
-        if refuse and (why := told.refusal(open_ones, paths)):
-            return Answer([], {}, "", why)
         found = outcomes(paths, question.algorithms, question.adoption_pcts, seed=question.seed, on_all=on_all)
     predicted = predictions(found, question.algorithms, question.adoption_pcts, question.seed)
-    fit = told.of_fit(found)
-    document = told.as_json(recording, fit, open_ones, predicted)
-    document["paths"] = [_as_json(path) for path in paths]
-    return Answer(told.lines(recording, fit, open_ones, predicted), document, paths_csv(paths))
+    fit = told.of_fit(found, len(every) - len(paths))
+    parts = (recording, fit, open_ones, predicted)
+    document = told.as_json(*parts)
+    document["paths"] = [_as_json(path) for path in every]
+    return Answer(told.summary(*parts), told.lines(*parts), document, paths_csv(paths))
 
 
 def _paths(question: Question, on_all: OnAll) -> tuple[Recording, list[Judged]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -24,11 +25,18 @@ GOOD_MISFIT = 2.0
 FEW = 30
 """Paths below which an interval is not to be trusted."""
 LEAST_WELL_FITTED_PCT = 50.0
-"""Share of the paths that are fitted well, below which a prediction is not to be trusted, and `--refuse` refuses."""
+"""Share of the paths that are fitted well, below which nothing is predicted."""
+TOLERATED_PCT = 20.0
+"""Share of the connections for which something that decides may be open, before that is warned of."""
+WIDTH = 100
 _LARGE = 9.0
 """An increase from which on it is told as a multiple."""
-TOLERATED_PCT = 20.0
-"""Share of the connections for which something that decides may be open, before `--refuse` refuses."""
+_WIDE = 4.0
+"""By how much the ends of an interval may differ, as a ratio, before it tells nothing."""
+_WIDE_POINTS = 5.0
+"""The same of a percentage, in points."""
+SHORT = ("goodput_bits_per_sec", "srtt_us_p50", "retransmit_pct")
+"""Metrics of the short answer."""
 WORDS = {
     "goodput_bits_per_sec": "goodput",
     "srtt_us_p50": "RTT p50",
@@ -64,6 +72,7 @@ class FitTold:
     """How well simulations of the recorded algorithms agree with the recording."""
 
     paths: int
+    """That are fitted well: predictions are of these."""
     connections: int
     explanations: dict[str, int]
     misfit_p50: float
@@ -72,9 +81,11 @@ class FitTold:
     """Median over the paths of each metric's error; of retransmissions in points."""
     noises_us: tuple[float, ...]
     """How late hosts send, in the mean: what was simulated, as likely as each other."""
+    unfitted: int = 0
+    """Paths that no explanation fits well."""
 
 
-def of_fit(found: Outcomes) -> FitTold:
+def of_fit(found: Outcomes, unfitted: int = 0) -> FitTold:
     paths = found.paths
     errors = np.abs(found.recorded - found.now.mean(axis=1))
     medians = np.median(errors, axis=0)
@@ -84,12 +95,13 @@ def of_fit(found: Outcomes) -> FitTold:
         sum(len(path.fit.observed.connections) for path in paths),
         dict(Counter(path.fit.explanation for path in paths).most_common()),
         float(np.median(misfits)),
-        well_fitted_pct(paths),
+        100 * len(paths) / (len(paths) + unfitted),
         {
             name: float(medians[place]) if name == ABSOLUTE else 100 * float(np.expm1(medians[place]))
             for place, name in enumerate(METRICS)
         },
         found.noises_us,
+        unfitted,
     )
 
 
@@ -109,50 +121,107 @@ def open_values(paths: Sequence[Judged]) -> list[Open]:
     return sorted((one for one in found if one.connections_pct > 0), key=lambda one: -one.connections_pct)
 
 
-def well_fitted_pct(paths: Sequence[Judged]) -> float:
-    """Share of the paths of which the simulator does what was recorded, as well as it can."""
-    return 100 * float(np.mean([path.fit.misfit <= GOOD_MISFIT for path in paths]))
+def well_fitted(paths: Sequence[Judged]) -> list[Judged]:
+    """Paths of which the simulator does what was recorded, as well as it can."""
+    return [path for path in paths if path.fit.misfit <= GOOD_MISFIT]
 
 
-def refusal(found: Sequence[Open], paths: Sequence[Judged]) -> str | None:
-    """Why `--refuse` ends instead of guessing."""
-    fitted_pct = well_fitted_pct(paths)
-    if fitted_pct < LEAST_WELL_FITTED_PCT:
-        return (
-            f"of {fitted_pct:.0f} % of the paths a simulation does what was recorded. Expected at least "
-            f"{LEAST_WELL_FITTED_PCT:.0f} %: something is there that no explanation has (the host's own shaping, a "
-            "rate that changes). Record elsewhere, or leave out --refuse and do not trust the intervals."
-        )
-    worst = [one for one in found if one.decides and one.connections_pct > TOLERATED_PCT]
-    if not worst:
+def refusal(fitted: int, paths: int) -> str | None:
+    """Why nothing is predicted, as few of the paths are fitted well."""
+    if 100 * fitted >= LEAST_WELL_FITTED_PCT * paths and fitted:
         return None
-    listed = " ".join(one.sentence for one in worst)
     return (
-        f"the recording says too little for a prediction. {listed} Expected at most {TOLERATED_PCT:.0f} % each. Record "
-        "for longer, or connections that fill their path, or leave out --refuse: the intervals then hold what is open."
+        f"nothing can be predicted from this recording: of {human.counted(paths, 'path')} a simulation does on "
+        f"{fitted or 'none'} what was recorded; expected at least {LEAST_WELL_FITTED_PCT:.0f} %. Record connections "
+        "that send for 10 s and more, as fast as their path lets them, with `knee record --every 100ms`, over other "
+        "paths or at another time: no explanation has a host's own shaping, or a rate that changes."
     )
 
 
-def lines(recording: Recording, fit: FitTold, open_ones: Sequence[Open], predicted: Sequence[Prediction]) -> list[str]:
-    """What `knee whatif` prints."""
-    errors = ", ".join(f"{WORDS[name]} {_error(name, error)}" for name, error in fit.errors_pct.items())
-    told = [
+def summary(
+    recording: Recording, fit: FitTold, open_ones: Sequence[Open], predicted: Sequence[Prediction]
+) -> list[str]:
+    """The answer in short: what was used, what fits, what would change, what speaks against it, what to do next."""
+    most = max((one.adoption_pct for one in predicted), default=100.0)
+    rows = [[f"at {most:g} % adoption", *(WORDS[metric] for metric in SHORT)]]
+    rows += [
+        [one.algorithm, *(_shown(metric, one.everyone[metric]) for metric in SHORT)]
+        for one in predicted
+        if one.adoption_pct == most
+    ]
+    return [
+        *_wrapped([*_used(recording), _fits(fit)]),
+        "",
+        *aligned(rows, left=(True, False, False, False)),
+        "",
+        *_wrapped(warning(fit, open_ones)),
+        *_wrapped([_next(predicted)]),
+    ]
+
+
+def _used(recording: Recording) -> list[str]:
+    return [
         f"{recording.connections} connections, {recording.short} of them too short to tell anything of their path.",
         *_impossible(recording),
         *_long(recording),
-        f"{fit.connections} connections on {fit.paths} paths were fitted: "
-        + ", ".join(f"{name} {count}" for name, count in fit.explanations.items())
-        + ".",
-        f"Simulated on these paths, what was recorded is off by (median): {errors}; {fit.well_fitted_pct:.0f} % of the "
-        "paths are fitted well.",
+    ]
+
+
+def _fits(fit: FitTold) -> str:
+    explanations = ", ".join(f"{name} {count}" for name, count in fit.explanations.items())
+    left = f"; {human.counted(fit.unfitted, 'other')} left out, which no explanation fits" if fit.unfitted else ""
+    goodput = fit.errors_pct["goodput_bits_per_sec"]
+    return (
+        f"Fitted well: {human.counted(fit.connections, 'connection')} on {human.counted(fit.paths, 'path')} "
+        f"({explanations}), off by {goodput:.1f} % of goodput in the median{left}."
+    )
+
+
+def warning(fit: FitTold, open_ones: Sequence[Open]) -> list[str]:
+    """What speaks against the answer, if anything does."""
+    said = (
+        [f"only {human.counted(fit.paths, 'path')}: fewer than {FEW} make no interval to trust"]
+        if fit.paths < FEW
+        else []
+    )
+    worst = [one for one in open_ones if one.decides and one.connections_pct > TOLERATED_PCT]
+    said += [f"{one.what} cannot be identified for {one.connections_pct:.0f} % of the connections" for one in worst[:2]]
+    return [f"warning: {'; '.join(said)}."] if said else []
+
+
+def _next(predicted: Sequence[Prediction]) -> str:
+    algorithm = predicted[0].algorithm if predicted else "ALGORITHM"
+    return f"Next: `knee assign {algorithm}=10% ...` tries it on some clients; --all prints the rest."
+
+
+def _shown(metric: str, change: Change) -> str:
+    """The change with its interval, or that it cannot be told."""
+    value, interval, *_ = _change(metric, change)
+    if not change.low <= 0 <= change.high:
+        return f"{value} ({interval})"
+    if metric == ABSOLUTE:
+        is_wide = change.high - change.low > _WIDE_POINTS
+    else:
+        is_wide = (1 + change.high) > _WIDE * max(1 + change.low, 1e-9)
+    return f"{'cannot be told' if is_wide else 'no change shown'} ({interval})"
+
+
+def _wrapped(told: Sequence[str]) -> list[str]:
+    return [line for one in told for line in textwrap.wrap(one, WIDTH, subsequent_indent="  ")]
+
+
+def lines(recording: Recording, fit: FitTold, open_ones: Sequence[Open], predicted: Sequence[Prediction]) -> list[str]:
+    """All of it, for `--all`."""
+    errors = ", ".join(f"{WORDS[name]} {_error(name, error)}" for name, error in fit.errors_pct.items())
+    told = [
+        *_used(recording),
+        _fits(fit),
+        f"Simulated on these paths, what was recorded is off by (median): {errors}.",
         f"Simulated hosts send late by {min(fit.noises_us):.0f} to {max(fit.noises_us):.0f} us in the mean, which the "
         "RTTs leave open.",
         *(one.sentence[:1].upper() + one.sentence[1:] for one in open_ones),
+        *warning(fit, open_ones),
     ]
-    if fit.well_fitted_pct < LEAST_WELL_FITTED_PCT:
-        told.append("Few paths are fitted well: what is predicted of the others is not to be trusted.")
-    if fit.paths < FEW:
-        told.append(f"Only {fit.paths} paths: with fewer than {FEW} the intervals are not to be trusted.")
     rows = [["algorithm", "adoption", "of", "metric", "change", "95 % interval", "on these paths", "naive replay"]]
     for one in predicted:
         groups = [("all", one.everyone)]
