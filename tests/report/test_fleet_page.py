@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import fleet_data
@@ -104,3 +106,20 @@ def test_each_data_set_stands_once(html: str) -> None:
         assert not [name for name, spec in entry["specs"].items() if "datasets" in spec]
     assert len(data["conditions"]) == 1
     assert {"inflight", "distance", "curves_srtt_linear"} <= set(data["conditions"][0]["sets"])
+
+
+def test_one_cluster_cannot_be_told_and_zeros_are_not_drawn(tmp_path: Path) -> None:
+    table = fleet_data.connections(600, algorithms=("cubic", "bbr1"))
+    same = {"remote_prefix": ["192.0.2.0/24"] * 600, **dict.fromkeys(("rwnd_limited_pct", "reord_seen"), [0.0] * 600)}
+    for name, values in same.items():
+        table = table.set_column(table.schema.get_field_index(name), name, pa.array(values))
+    (tmp_path / "one").mkdir()
+    pq.write_table(table, tmp_path / "one" / "connections.parquet")
+    with fleet_data.compared(tmp_path / "one") as found:
+        [sentence] = fleet_page.answer(found)
+        text = " ".join(read(fleet_page.render(found)).words)
+        drawn = {figure.name for figure in figures.of(found)}
+    assert sentence.endswith(": whether it differs cannot be told: there are too few clusters for an interval")
+    assert "no difference is shown" not in text and "[no interval] %" not in text
+    assert "no difference [no interval]" in text
+    assert not {"rwnd-limited", "reordering"} & drawn and "throughput" in drawn

@@ -71,8 +71,8 @@ class Cohorts:
         return list(self.slots)
 
     def has(self, quantity: Quantity) -> bool:
-        """Is it known of any connection?"""
-        return any(one.rows for one in self.tallies_of(quantity).values())
+        """Is it known, and of some connection not 0? Of zeros there is nothing to draw."""
+        return any(self.values[cohort][quantity.column]["mean"].value for cohort in self.tallies_of(quantity))
 
     def tallies_of(self, quantity: Quantity) -> dict[str, Tally]:
         """By cohort, in the unit of the column; without those that know nothing of it."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpknee import human
-from tcpknee.fleet.cohorts.verdicts import ALPHA
+from tcpknee.fleet.cohorts.verdicts import ALPHA, UNKNOWN
 from tcpknee.fleet.cohorts.verdicts import shown as shown_value
 
 from . import export, html, palette, theme
@@ -54,7 +54,14 @@ def answer(found: Cohorts) -> list[str]:
         for word in sorted({one.word for one in differing}, key=lambda word: (ORDER.index(word.split(",")[0]), word)):
             alike = [f"{forest.label(one)} {_times(one)}".rstrip() for one in differing if one.word == word]
             parts.append(f"{word}: {', '.join(alike)}")
-        shown = "; ".join(parts) or "no difference is shown"
+        unknown = sum(one.word == UNKNOWN for one in own)
+        if unknown == len(own):
+            parts = ["whether it differs cannot be told: there are too few clusters for an interval"]
+        elif not parts:
+            parts = ["no difference is shown"]
+        if 0 < unknown < len(own):
+            parts.append(f"{unknown} of {human.counted(len(own), 'metric')} cannot be told")
+        shown = "; ".join(parts)
         adoption = human.quantity("share", own[0].adoption)
         said.append(f"{cohort} against {own[0].baseline}, at {adoption} adoption: {shown}")
     return said

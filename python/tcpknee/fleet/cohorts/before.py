@@ -16,7 +16,7 @@ from tcpknee.fleet.statistics import Interval, covariate_adjusted
 
 from .metrics import Metric
 from .observed import Observed
-from .verdicts import interval_json, interval_of
+from .verdicts import interval_json, more
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Adjusted:
     @property
     def told(self) -> str:
         return (
-            f"{self.metric.label} (mean): {interval_of(self.metric.kind, self.difference)} more, with the period "
+            f"{self.metric.label} (mean): {more(self.metric.kind, self.difference)}, with the period "
             f"before taken out ({100 * self.known:.0f} % of the clusters were there then)"
         )
 

@@ -14,7 +14,7 @@ from tcpknee.fleet.statistics import Effect, Interval, by_cluster, paired_link, 
 
 from .metrics import Metric
 from .observed import Observed
-from .verdicts import interval_json, interval_of
+from .verdicts import interval_json, interval_of, more
 
 CARRY_OVER_US = 60_000_000
 """Of a switchback: what began sooner after a switch is left out, because the period before still acts on it."""
@@ -50,7 +50,7 @@ class MetricEffect:
     def _shown(self, found: Interval | None) -> str:
         if found is None or np.isnan(found.low):
             return "-"
-        return f"{interval_of('', found)} ×" if self.is_relative else f"{interval_of(self.metric.kind, found)} more"
+        return f"{interval_of('', found)} ×" if self.is_relative else more(self.metric.kind, found)
 
     def as_json(self) -> dict[str, Any]:
         def told(found: Interval | None) -> dict[str, Any] | None:

@@ -23,6 +23,8 @@ from tcpknee.fleet.statistics import (
 from .metrics import QUANTILES, Metric
 
 ALPHA = 0.05
+UNKNOWN = "cannot be told"
+"""The word where there is no interval."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Verdict:
     def word(self) -> str:
         """better, worse, higher, lower, no worse than 2 %, no difference shown, cannot be told."""
         if math.isnan(self.p_value):
-            return "cannot be told"
+            return UNKNOWN
         if self.p_adjusted < ALPHA:
             sign = 1 if self.value.value > self.base.value else -1
             if not self.metric.better:
@@ -78,7 +80,7 @@ class Verdict:
         if not math.isnan(self.ratio.value):
             return f"{interval_of('', self.ratio)} ×"
         if not math.isnan(self.difference.value):
-            return f"{interval_of(self.metric.kind, self.difference)} more"
+            return more(self.metric.kind, self.difference)
         return "-"
 
     @property
@@ -89,7 +91,7 @@ class Verdict:
         if self.is_relative:
             text += f", {interval_of('', self.ratio)} times"
         elif not math.isnan(self.difference.low):
-            text += f", {interval_of(kind, self.difference)} more"
+            text += f", {more(kind, self.difference)}"
         else:
             text += ", no interval"
         if self.p_value < ALPHA <= self.p_adjusted:
@@ -172,6 +174,13 @@ def interval_of(kind: str, found: Interval) -> str:
     divisor, unit = human.scale("" if kind == "packets" else kind, max(map(abs, ends)))
     value, *known = (human.digits(end / divisor) for end in ends)
     return f"{value} [{', '.join(known) or 'no interval'}] {unit}".rstrip()
+
+
+def more(kind: str, found: Interval) -> str:
+    """A difference in words: `12 [5, 19] ms more`; without an interval `12 ms more [no interval]`."""
+    if not math.isnan(found.low):
+        return f"{interval_of(kind, found)} more"
+    return f"{shown(kind, found.value)} more [no interval]" if found.value else "no difference [no interval]"
 
 
 def _pct(share: float) -> str:

@@ -19,7 +19,7 @@ AT_LEAST = (1, 10)
 
 
 def applies(found: Cohorts) -> bool:
-    return bool(_rows(found))
+    return any(row["v"] for row in _rows(found))
 
 
 def chart(found: Cohorts, layout: Layout) -> Any:

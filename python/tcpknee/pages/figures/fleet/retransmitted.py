@@ -24,7 +24,7 @@ PCT = """100.0 * sum(more) filter (name = 'Tcp.RetransSegs') / nullif(sum(more) 
 
 
 def applies(found: Cohorts) -> bool:
-    return bool(found.over_time("counters", SOURCE, PCT))
+    return any(row["v"] for row in found.over_time("counters", SOURCE, PCT))
 
 
 def chart(found: Cohorts, layout: Layout) -> Any:
