@@ -140,9 +140,10 @@ def test_every_ack_has_a_row_or_its_absence_is_counted(traced: Any) -> None:
 def test_a_sender_has_a_row_for_each_segment_it_was_sent(traced: Any) -> None:
     found, ours, _ = traced
     rows = rows_of(found, ours["cookie"])
-    # 2,072 segments, an ACK for every second at least; tcpi_segs_in counts the SYN-ACK too, and segments that were put
-    # into others while the socket was busy.
-    assert SENT_BYTES / 1448 / 2 <= len(rows) <= ours["segments_in"] - 1
+    # tcpi_segs_in counts the SYN-ACK too, and segments that were put into others while the socket was busy. How many
+    # ACKs a receiver sends is its own business: a busy one sends few.
+    there = ours["segments_in"] - 1
+    assert there / 2 <= len(rows) <= there
     times = [row["t_ns"] for row in rows]
     assert times == sorted(times)
 
