@@ -41,6 +41,8 @@ pub enum Form {
     },
     Bytes,
     Rate,
+    /// One of these words; the owner counts their places.
+    Choice(&'static [&'static str]),
 }
 
 impl ParamInfo {
@@ -79,6 +81,7 @@ impl ParamInfo {
             Unit::Count => Form::Whole,
             Unit::Number => Form::Ratio { per_one: 0.0 },
             Unit::Flag => Form::Flag,
+            Unit::Choice(words) => Form::Choice(words),
         };
         ParamInfo {
             name: param.name.into(),
@@ -101,6 +104,7 @@ impl ParamInfo {
             Form::Bytes => format!("\"{value}B\""),
             Form::Rate if value.is_infinite() => "\"unlimited\"".into(),
             Form::Rate => format!("\"{value}bit/s\""),
+            Form::Choice(words) => format!("\"{}\"", words[value as usize]),
         }
     }
 
@@ -109,6 +113,11 @@ impl ParamInfo {
         let what = match self.form {
             Form::Whole => "a whole number",
             Form::Flag => return format!("true or false (default {})", self.written(self.default)),
+            Form::Choice(words) => {
+                let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+                let default = self.written(self.default);
+                return format!("one of {} (default {default})", words.join(", "));
+            }
             Form::Ratio { .. } => "a number",
             Form::Share { .. } => parse::SHARE_FORMS,
             Form::Time { .. } => parse::DURATION_FORMS,
@@ -176,6 +185,11 @@ impl ParamInfo {
                 let rate = parse::rate(text.value()).map_err(unit)?;
                 let value = rate.map_or(f64::INFINITY, |rate| rate.bits_per_sec() as f64);
                 (value, text.value().clone())
+            }
+            (Form::Choice(words), Toml::String(text)) => {
+                let place = words.iter().position(|word| word == text.value());
+                let place = place.ok_or_else(|| wrong(""))?;
+                (place as f64, text.value().clone())
             }
             (Form::Whole | Form::Ratio { .. } | Form::Flag, _) => return Err(wrong("")),
             _ => return Err(wrong("Write it with its unit, in quotes.")),

@@ -149,6 +149,7 @@ fn link_config(cell: &Cell, addresses: &[Addresses], seed: u64, flows: u32) -> L
             .collect(),
         first_port: FIRST_PORT,
         flows,
+        hosts: [&cell.sender, &cell.receiver].map(Host::shared_hosts),
         seed,
         warmup: cell.warmup,
         sample_interval: cell.sample_interval,

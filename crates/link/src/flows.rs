@@ -43,6 +43,8 @@ pub struct Flows {
     last: (Option<Tuple>, u32),
     groups: HashMap<Ipv4Addr, u32>,
     ports: std::ops::Range<u32>,
+    /// How many there are at each side; `None`: each connection has its own.
+    hosts: [Option<u32>; 2],
     pub reports: Vec<FlowReport>,
 }
 
@@ -59,6 +61,7 @@ impl Flows {
             last: (None, u32::MAX),
             groups,
             ports: first..first + config.flows,
+            hosts: config.hosts,
             reports: Vec::new(),
         }
     }
@@ -77,9 +80,14 @@ impl Flows {
         index
     }
 
-    /// The `[[flow]]` table of a connection's addresses: its hosts.
-    pub fn group(&self, index: u32) -> u32 {
-        self.reports[index as usize].group
+    /// The connection's sending and receiving host: connections are spread over each side's hosts in turn, those whose number
+    /// is not known as they appear.
+    #[inline]
+    pub fn hosts(&self, index: u32) -> [u32; 2] {
+        let number = self.reports[index as usize].number;
+        let number = number.unwrap_or(self.ports.len() as u32 + index);
+        self.hosts
+            .map(|hosts| hosts.map_or(number, |hosts| number % hosts))
     }
 
     fn add(&mut self, tuple: Option<Tuple>) -> u32 {
@@ -107,5 +115,33 @@ impl Flows {
         });
         self.by_tuple.insert(tuple, index);
         index
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_of_one_flow_table_are_spread_over_the_scenarios_hosts() {
+        let mut flows = Flows {
+            by_tuple: HashMap::new(),
+            last: (None, u32::MAX),
+            groups: HashMap::new(),
+            ports: 10_000..10_006,
+            hosts: [Some(2), None],
+            reports: Vec::new(),
+        };
+        // The last is not of the scenario.
+        let hosts = [10_000, 10_005, 10_002, 40_000].map(|port| {
+            let index = flows.index(Some(Tuple {
+                source: Ipv4Addr::new(10, 77, 0, 1),
+                destination: Ipv4Addr::new(10, 78, 0, 1),
+                source_port: port,
+                destination_port: SERVICE_PORT,
+            }));
+            flows.hosts(index)
+        });
+        assert_eq!(hosts, [[0, 0], [1, 5], [0, 2], [1, 9]]);
     }
 }

@@ -45,6 +45,9 @@ pub struct LinkConfig {
     /// Flows whose number stands in their port. Others get the numbers from
     /// here on, in order of appearance.
     pub flows: u32,
+    /// How many hosts there are at the sender's and the receiver's side, over which flows are spread in turn, for queues
+    /// that tell hosts apart; `None`: each flow has its own.
+    pub hosts: [Option<u32>; 2],
     /// Of the repetition: every random draw follows from it.
     pub seed: u64,
     /// From when on queueing delays count, after the start.

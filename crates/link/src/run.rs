@@ -311,12 +311,16 @@ impl<'a> Direction<'a> {
         if head.tcp && payload > 0 {
             self.outlet.flows.reports[flow as usize].data_pkts += pieces as u64;
         }
-        let host = self.outlet.flows.group(flow);
+        let [sender, receiver] = self.outlet.flows.hosts(flow);
+        let hosts = match self.is_data {
+            true => [sender, receiver],
+            false => [receiver, sender],
+        };
         let packet = |handle, bytes| Packet {
             handle,
             bytes,
             flow,
-            host,
+            hosts,
             ecn: head.ecn,
             dscp: head.dscp,
             pure_ack,

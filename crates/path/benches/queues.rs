@@ -111,7 +111,7 @@ impl Bench {
             handle: self.handle,
             bytes: 1_500,
             flow: self.handle % load.flows,
-            host: 0,
+            hosts: [0; 2],
             ecn: Ecn::NotEct,
             dscp: 0,
             pure_ack: None,

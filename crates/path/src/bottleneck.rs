@@ -105,8 +105,9 @@ enum Server {
 pub struct Link<Q: Queue + ?Sized = dyn Queue> {
     schedule: Schedule,
     pub(crate) queue: Box<Q>,
-    /// The packet on the wire, or the last that was. Its `enqueued` holds how long it waited.
+    /// The packet on the wire, or the last that was, and how long it waited.
     packet: Packet,
+    waited: Nanos,
     is_sending: bool,
     /// When its last bit leaves, or, with none on the wire, the queue is asked again that holds its packets back.
     next_ns: u64,
@@ -118,15 +119,16 @@ impl<Q: Queue + ?Sized> Link<Q> {
             schedule,
             queue,
             packet: Packet::default(),
+            waited: Nanos::ZERO,
             is_sending: false,
             next_ns: NEVER,
         }
     }
 
-    /// The packet on the wire. Its `enqueued` holds how long it waited.
+    /// The packet on the wire, and how long it waited.
     #[inline]
-    pub fn sending(&self) -> Option<&Packet> {
-        self.is_sending.then_some(&self.packet)
+    pub fn sending(&self) -> Option<(&Packet, Nanos)> {
+        self.is_sending.then_some((&self.packet, self.waited))
     }
 
     /// When the packet on the wire has left, or the queue is asked again.
@@ -147,12 +149,12 @@ impl<Q: Queue + ?Sized> Link<Q> {
     /// What was on the wire is through: the next packet sets out.
     #[inline]
     pub fn send_next(&mut self, now_ns: u64, dropped: &mut Vec<Packet>) {
-        let Some(mut packet) = self.queue.dequeue(Nanos(now_ns), dropped) else {
+        let Some(packet) = self.queue.dequeue(Nanos(now_ns), dropped) else {
             self.is_sending = false;
             self.next_ns = self.queue.retry_at().map_or(NEVER, |at| at.0);
             return;
         };
-        packet.enqueued = Nanos(now_ns - packet.enqueued.0);
+        self.waited = Nanos(now_ns - packet.enqueued.0);
         self.packet = packet;
         self.is_sending = true;
         self.next_ns = self.schedule.end_ns(now_ns, packet.bytes);
@@ -160,7 +162,11 @@ impl<Q: Queue + ?Sized> Link<Q> {
 
     /// What waits or is on the wire, for a final account.
     fn drain(&mut self, now_ns: u64, dropped: &mut Vec<Packet>) -> Vec<Packet> {
-        let mut packets: Vec<Packet> = self.sending().copied().into_iter().collect();
+        let mut packets: Vec<Packet> = self
+            .sending()
+            .map(|(packet, _)| *packet)
+            .into_iter()
+            .collect();
         self.is_sending = false;
         let mut now = Nanos(now_ns);
         loop {
@@ -327,17 +333,17 @@ impl Bottleneck {
         true
     }
 
-    /// What [`Self::next_ns`] told is due: the packet on the wire is through. Its `enqueued` holds how long it waited. `None`:
-    /// the queue is asked again. [`Self::send_next`] follows.
+    /// What [`Self::next_ns`] told is due: the packet on the wire is through; and how long it waited. `None`: the queue is
+    /// asked again. [`Self::send_next`] follows.
     #[inline(always)]
-    pub fn leaves(&mut self) -> Option<Packet> {
+    pub fn leaves(&mut self) -> Option<(Packet, Nanos)> {
         let Server::Link(link) = &self.server else {
             return None;
         };
-        let packet = link.sending()?;
+        let (packet, waited) = link.sending()?;
         self.counters
             .count_sent(packet.bytes, 1, packet.ecn == Ecn::Ce);
-        Some(*packet)
+        Some((*packet, waited))
     }
 
     /// The next packet sets out.
@@ -472,7 +478,7 @@ mod tests {
         Bottleneck::new(None, None, Some(Link::new(schedule, queue)))
     }
 
-    fn step(bottleneck: &mut Bottleneck, at_ns: u64) -> Option<Packet> {
+    fn step(bottleneck: &mut Bottleneck, at_ns: u64) -> Option<(Packet, Nanos)> {
         let left = bottleneck.leaves();
         bottleneck.send_next(at_ns);
         left
@@ -494,8 +500,8 @@ mod tests {
         assert_eq!(bottleneck.next_ns(), Some(5 * MS));
         let mut left_ms = Vec::new();
         while let Some(at_ns) = bottleneck.next_ns() {
-            if let Some(packet) = step(&mut bottleneck, at_ns) {
-                left_ms.push((at_ns / MS, packet.enqueued.0 / MS));
+            if let Some((_, waited)) = step(&mut bottleneck, at_ns) {
+                left_ms.push((at_ns / MS, waited.0 / MS));
             }
         }
         assert_eq!(left_ms, [(6, 5), (11, 10), (16, 15), (21, 17)]);
@@ -514,9 +520,9 @@ mod tests {
             (2, 3_000, 3_000)
         );
         assert_eq!(row.queue_delay_us, 2_000);
-        let left = step(&mut bottleneck, 1_000_000).expect("the first");
+        let (_, waited) = step(&mut bottleneck, 1_000_000).expect("the first");
         assert_eq!(
-            (left.enqueued, bottleneck.drain(1_000_000).len()),
+            (waited, bottleneck.drain(1_000_000).len()),
             (Nanos::ZERO, 2)
         );
         assert_eq!(bottleneck.sample(1_000_000).queue_bytes_max, 3_000);

@@ -26,14 +26,14 @@ pub struct Packet {
     pub bytes: u32,
     /// The flow it belongs to, for queues that tell flows apart.
     pub flow: u32,
-    /// The host that sends it, for queues that tell hosts apart.
-    pub host: u32,
+    /// The host that sends it, and the one that receives it: numbers of their sides, for queues that tell hosts apart.
+    pub hosts: [u32; 2],
     pub ecn: Ecn,
     /// Differentiated services code point (RFC 2474), 0 ..= 63.
     pub dscp: u8,
     /// An ACK without data, flags or SACK blocks: its number, which wraps. A later one makes it superfluous.
     pub pure_ack: Option<u32>,
-    /// When it entered the queue; set by the queue.
+    /// When it entered the queue, which sets it.
     pub enqueued: Nanos,
 }
 

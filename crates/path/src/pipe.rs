@@ -402,8 +402,7 @@ impl<N: Copy> Pipe<N> {
     fn step_bottleneck(&mut self, at_ns: u64, sink: &mut impl Sink<Note = N>) {
         match self.bottleneck.leaves() {
             None => self.period = self.period.wrapping_add(1),
-            Some(packet) => {
-                let waited = packet.enqueued;
+            Some((packet, waited)) => {
                 let together = Together {
                     at_ns,
                     every_ns: 0,

@@ -35,6 +35,7 @@ fn value(rng: &mut Stream, param: &Param) -> f64 {
     match (below(rng, 8), param.unit) {
         (0..=3, _) => param.default,
         (_, Unit::Flag) => f64::from(below(rng, 2)),
+        (_, Unit::Choice(words)) => f64::from(below(rng, words.len() as u32)),
         (4, _) => param.min,
         (5, _) => param.max,
         (_, unit) => {
@@ -149,7 +150,8 @@ impl Drawn {
             handle,
             bytes,
             flow: below(rng, self.flows),
-            host: below(rng, 3),
+            // The receiving one without a draw of its own.
+            hosts: [below(rng, 3), handle % 2],
             ecn: one_of(
                 rng,
                 &[Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ect1, Ecn::Ce],

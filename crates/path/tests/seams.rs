@@ -45,7 +45,7 @@ fn packet(handle: u32, bytes: u32) -> Packet {
         handle,
         bytes,
         flow: 0,
-        host: 0,
+        hosts: [0; 2],
         ecn: Ecn::NotEct,
         dscp: 0,
         pure_ack: None,
@@ -75,7 +75,7 @@ fn pass_through(mut queue: Box<dyn Queue>) -> Passage {
         now += Nanos(u64::from(rng.next_u32() % 200_000));
         let packet = Packet {
             flow: rng.next_u32() % 5,
-            host: rng.next_u32() % 2,
+            hosts: [rng.next_u32() % 2; 2],
             ..packet(handle, 40 + rng.next_u32() % 1_461)
         };
         passage.offered.push(packet);

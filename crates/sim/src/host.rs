@@ -128,14 +128,11 @@ impl HostType {
                 false => spec.rx_coalesce,
             },
             noise: spec.noise,
-            // Processors are shared, unless the scenario says otherwise; on one machine it says so of the senders' hosts.
+            // On one machine the scenario says it of the senders' hosts.
             hosts: match crosses(cell) {
-                true => &cell.sender,
-                false => spec,
-            }
-            .hosts
-            .map(|hosts| hosts as u32)
-            .or(spec.costs.as_ref().map(|_| 1)),
+                true => cell.sender.shared_hosts(),
+                false => spec.shared_hosts(),
+            },
             machine,
             timer_rule: match spec.pacing_timer {
                 PacingTimer::WhenNeeded => TimerRule::WhenNeeded,

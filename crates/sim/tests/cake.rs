@@ -5,8 +5,8 @@ mod common;
 
 use common::{PAYLOAD_SHARE, assert_within, run};
 
-/// Goodput of one flow of the first host over that of the second's ten flows.
-fn one_over_ten(queue: &str) -> f64 {
+/// Goodput of each of `count` flows, besides that of one flow of another table.
+fn goodputs(path: &str, hosts: &str, count: u32) -> Vec<f64> {
     let output = run(&format!(
         r#"
 duration = "30s"
@@ -15,29 +15,50 @@ warmup = "5s"
 rate = "40Mbit/s"
 rtt = "20ms"
 buffer = "4bdp"
-{queue}
+{path}
+{hosts}
 [[flow]]
 algorithm = "cubic"
 [[flow]]
 algorithm = "cubic"
-name = "many"
-count = 10
+name = "more"
+count = {count}
 "#
     ));
-    let goodput = &output.flows.goodput_bits_per_sec;
-    goodput[0] / goodput[1..].iter().sum::<f64>()
+    output.flows.goodput_bits_per_sec.clone()
+}
+
+/// Of three flows that two hosts have in turn, the goodput of the one with a host for itself over that of the other two.
+fn alone_over_together(path: &str, hosts: &str) -> f64 {
+    let goodputs = goodputs(path, hosts, 2);
+    goodputs[1] / (goodputs[0] + goodputs[2])
 }
 
 #[test]
-fn a_host_with_one_flow_gets_as_much_from_cake_as_one_with_ten() {
-    let hosts = one_over_ten(r#"queue = "cake""#);
-    assert_within("hosts isolated", hosts, 0.9, 1.05);
-    let shaped = one_over_ten("queue = \"cake\"\ncake.bandwidth = \"30Mbit/s\"");
-    assert_within("hosts isolated, shaped", shaped, 0.9, 1.05);
-    let flows = one_over_ten("queue = \"cake\"\ncake.host_isolation = false");
-    assert_within("flows isolated", flows, 0.09, 0.11);
-    let fifo = one_over_ten(r#"queue = "fifo""#);
-    assert_within("neither", fifo, 0.02, 0.25);
+fn a_host_with_one_flow_gets_as_much_from_cake_as_one_with_two() {
+    let two_senders = "[sender]\nhosts = 2";
+    let two_receivers = "[receiver]\nhosts = 2";
+    for (path, hosts, expected) in [
+        ("", two_senders, 1.0),
+        ("cake.bandwidth = \"30Mbit/s\"", two_senders, 1.0),
+        ("cake.isolation = \"dual-srchost\"", two_senders, 1.0),
+        ("cake.isolation = \"dual-dsthost\"", two_senders, 0.5),
+        ("cake.isolation = \"flows\"", two_senders, 0.5),
+        ("", two_receivers, 1.0),
+        ("cake.isolation = \"dual-srchost\"", two_receivers, 0.5),
+        ("cake.isolation = \"dual-dsthost\"", two_receivers, 1.0),
+    ] {
+        let got = alone_over_together(&format!("queue = \"cake\"\n{path}"), hosts);
+        assert_within(&format!("{path} {hosts}"), got / expected, 0.93, 1.05);
+    }
+}
+
+#[test]
+fn a_flow_table_is_no_host_to_cake() {
+    // Each connection has hosts of its own unless the scenario says how many there are.
+    let goodputs = goodputs(r#"queue = "cake""#, "", 10);
+    let one_over_ten = goodputs[0] / goodputs[1..].iter().sum::<f64>();
+    assert_within("one flow over ten", one_over_ten, 0.09, 0.11);
 }
 
 #[test]

@@ -139,7 +139,7 @@ const PARAMS: [&str; 22] = [
     "queue = \"cake\"\ncake.bandwidth = \"8Mbit/s\"\ncake.rtt = \"20ms\"",
     "queue = \"cake\"\ncake.bandwidth = \"8Mbit/s\"\ncake.overhead = \"38B\"\ncake.mpu = \"84B\"",
     "queue = \"cake\"\ncake.memory_limit = \"50kB\"",
-    "queue = \"cake\"\ncake.host_isolation = false\ncake.flow_isolation = false",
+    "queue = \"cake\"\ncake.isolation = \"flowblind\"",
     "queue = \"step\"\nstep.ce_bytes = \"20kB\"",
     "queue = \"step\"\nack_loss = \"40%\"\naggregate = \"5ms\"",
 ];

@@ -19,6 +19,8 @@ pub enum Unit {
     Number,
     /// 0 or 1; written `true`, `false`.
     Flag,
+    /// One of these words, by its place among them.
+    Choice(&'static [&'static str]),
 }
 
 /// A parameter as its owner describes it.

@@ -275,6 +275,7 @@ mod tests {
                 .collect(),
             first_port: 10_000,
             flows: 1,
+            hosts: [None; 2],
             seed: 1,
             warmup: Nanos::ZERO,
             sample_interval: Nanos::from_ms(10),

@@ -270,6 +270,7 @@ fn config(rate_mbit_per_sec: u64, offload: Offload) -> LinkConfig {
         }],
         first_port: 10_000,
         flows: 0,
+        hosts: [None; 2],
         seed: 1,
         warmup: Nanos::ZERO,
         sample_interval: Nanos::from_ms(10),

@@ -71,7 +71,7 @@ fn packet(handle: u32, flow: u32, bytes: u32) -> Packet {
         handle,
         bytes,
         flow,
-        host: 0,
+        hosts: [0; 2],
         ecn: Ecn::NotEct,
         dscp: 0,
         pure_ack: None,

@@ -12,9 +12,7 @@
 //! Source: Høiland-Jørgensen, Täht, Morton: Piece of CAKE, IEEE LANMAN 2018;
 //! Linux 6.12 net/sched/sch_cake.c; tc-cake(8).
 //!
-//! Differs from Linux: a packet tells one host, whose flows all go to one far
-//! host, so isolation of sources, of destinations and of both are one; flows
-//! are hashed by number; sizes are those on the wire, where Linux' memory
+//! Differs from Linux: flows and hosts are hashed by number; sizes are those on the wire, where Linux' memory
 //! limit counts kernel memory; roots are computed, not iterated; what dividing
 //! a turn among a host's flows leaves over adds up, where Linux rounds each
 //! turn by a random draw; the path's buffer is a limit besides the queue's
@@ -66,21 +64,12 @@ pub(super) const KIND: QueueKind = QueueKind {
             source: LINUX,
         },
         Param {
-            name: "host_isolation",
-            unit: Unit::Flag,
-            default: 1.0,
+            name: "isolation",
+            unit: Unit::Choice(&ISOLATION),
+            default: 7.0,
             min: 0.0,
-            max: 1.0,
-            doc: "do hosts share alike, however many flows they have? with flow_isolation triple-isolate (dual-srchost, dual-dsthost); alone: hosts",
-            source: LINUX,
-        },
-        Param {
-            name: "flow_isolation",
-            unit: Unit::Flag,
-            default: 1.0,
-            min: 0.0,
-            max: 1.0,
-            doc: "has each flow a queue of its own? alone: flows; neither: flowblind",
+            max: 7.0,
+            doc: "what has a queue of its own: all packets one (flowblind), the packets of a sending host (srchost), of a receiving host (dsthost), of a pair of hosts (hosts) or of a flow (flows); or flows within an equal share for each sending host (dual-srchost), for each receiving host (dual-dsthost), or for both (triple-isolate). A host is one of sender.hosts or receiver.hosts",
             source: LINUX,
         },
         Param {
@@ -133,6 +122,18 @@ pub(super) const KIND: QueueKind = QueueKind {
     build: |setup| Box::new(Cake::new(setup)),
 };
 
+/// tc's words for what cake isolates. The bits of a word's place: sending hosts, receiving hosts, flows.
+const ISOLATION: [&str; 8] = [
+    "flowblind",
+    "srchost",
+    "dsthost",
+    "hosts",
+    "flows",
+    "dual-srchost",
+    "dual-dsthost",
+    "triple-isolate",
+];
+
 /// The queue's own limit without a memory limit. Linux: cake_init().
 const LIMIT_PKTS: u64 = 10_240;
 /// Least memory limit that comes from the bandwidth.
@@ -152,8 +153,7 @@ struct Cake {
     memory_limit: u64,
     hash: Hash,
     rng: Stream,
-    hosts: bool,
-    flows: bool,
+    isolates: Isolates,
     ack_filter: AckFilter,
     overhead: u64,
     mpu: u64,
@@ -167,6 +167,42 @@ struct Cake {
     alone: bool,
 }
 
+/// What is told apart.
+#[derive(Clone, Copy)]
+struct Isolates {
+    /// Hosts that send, and hosts that receive.
+    hosts: [bool; 2],
+    flows: bool,
+}
+
+impl Isolates {
+    /// By the place of its word in [`ISOLATION`].
+    fn of(place: u64) -> Isolates {
+        Isolates {
+            hosts: [place & 1 != 0, place & 2 != 0],
+            flows: place & 4 != 0,
+        }
+    }
+
+    /// Do the flows of a host that sends, or that receives, share its turn?
+    fn divides(self) -> [bool; 2] {
+        self.hosts.map(|hosts| hosts && self.flows)
+    }
+
+    /// What packets of one queue have in common.
+    #[inline]
+    fn tag(self, packet: &Packet, hash: &Hash) -> u32 {
+        let [source, destination] = packet.hosts;
+        match (self.flows, self.hosts) {
+            (true, _) => packet.flow,
+            (false, [true, true]) => hash.mix(source) ^ destination,
+            (false, [true, false]) => source,
+            (false, [false, true]) => destination,
+            (false, [false, false]) => 0,
+        }
+    }
+}
+
 impl Cake {
     fn new(mut setup: Setup) -> Cake {
         let params = &setup.params;
@@ -176,7 +212,7 @@ impl Cake {
         };
         let mtu = u64::from(setup.max_packet_bytes);
         let interval = params.int("rtt");
-        let hosts = params.flag("host_isolation");
+        let isolates = Isolates::of(params.int("isolation"));
         let tins = match params.int("tins") {
             8.. => 8,
             4.. => 4,
@@ -197,7 +233,13 @@ impl Cake {
                 0 => mtu,
                 rate => (rate >> 12).min(mtu).max(300),
             };
-            Tin::new(rate, weight, flow_quantum as u32, hosts, settings)
+            Tin::new(
+                rate,
+                weight,
+                flow_quantum as u32,
+                isolates.divides(),
+                settings,
+            )
         };
         let auto_limit = match u128::from(rate) * u128::from(interval) * 4 / 1_000_000_000 {
             0 => u64::MAX,
@@ -212,8 +254,7 @@ impl Cake {
                 0 => auto_limit.min(LIMIT_PKTS * mtu),
                 bytes => bytes,
             },
-            hosts,
-            flows: params.flag("flow_isolation"),
+            isolates,
             ack_filter: match params.int("ack_filter") {
                 0 => AckFilter::No,
                 1 => AckFilter::Yes,
@@ -240,12 +281,8 @@ impl Cake {
     #[inline]
     fn classify(&mut self, packet: &Packet) -> (usize, usize) {
         let t = usize::from(self.tin_of[usize::from(packet.dscp) % DSCPS]);
-        let tag = match (self.flows, self.hosts) {
-            (true, _) => packet.flow,
-            (false, true) => packet.host,
-            (false, false) => 0,
-        };
-        (t, self.tins[t].find(tag, packet.host, &self.hash))
+        let tag = self.isolates.tag(packet, &self.hash);
+        (t, self.tins[t].find(tag, packet.hosts, &self.hash))
     }
 
     /// A shaper that rested does not send what it missed.

@@ -62,12 +62,17 @@ impl Hash {
 
     #[inline]
     pub(super) fn bucket(&self, flow: u32) -> usize {
+        ((u64::from(self.mix(flow)) * u64::from(self.buckets)) >> 32) as usize
+    }
+
+    /// Another number for each number.
+    #[inline]
+    pub(super) fn mix(&self, number: u32) -> u32 {
         // MurmurHash3's finalizer without its last step, which changes the lower bits alone. Only the upper bits are used,
         // and each bit of the input changes half of those.
-        let mut h = flow ^ self.seed;
+        let mut h = number ^ self.seed;
         h = (h ^ (h >> 16)).wrapping_mul(0x85eb_ca6b);
-        h = (h ^ (h >> 13)).wrapping_mul(0xc2b2_ae35);
-        ((u64::from(h) * u64::from(self.buckets)) >> 32) as usize
+        (h ^ (h >> 13)).wrapping_mul(0xc2b2_ae35)
     }
 }
 

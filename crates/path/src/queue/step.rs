@@ -172,7 +172,7 @@ mod tests {
             handle: 0,
             bytes: 1_500,
             flow: 0,
-            host: 0,
+            hosts: [0; 2],
             ecn,
             dscp: 0,
             pure_ack: None,

@@ -39,7 +39,7 @@ pub fn packet(flow: u32) -> Packet {
         handle: 0,
         bytes: MTU,
         flow,
-        host: 0,
+        hosts: [0; 2],
         ecn: Ecn::NotEct,
         dscp: 0,
         pure_ack: None,
@@ -109,10 +109,10 @@ impl<Q: Queue + ?Sized> Link<Q> {
 
     fn note(&mut self, now: Nanos, sets_out: bool) {
         self.note_drops(now);
-        if let Some(&packet) = self.link.sending().filter(|_| sets_out) {
+        if let Some((&packet, waited)) = self.link.sending().filter(|_| sets_out) {
             self.sent.push(Sent {
                 at: now,
-                waited: packet.enqueued,
+                waited,
                 packet,
             });
         }

@@ -81,7 +81,7 @@ fn packet(handle: u32, flow: u32) -> Packet {
         handle,
         bytes: 1_500,
         flow,
-        host: 0,
+        hosts: [0; 2],
         ecn: Ecn::NotEct,
         dscp: 0,
         pure_ack: None,

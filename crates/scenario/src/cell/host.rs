@@ -389,7 +389,7 @@ keyed! {
                 max: 65_000,
             },
             Value("unlimited"),
-            "hosts at this side, over which connections are spread in turn: those on one host share its NIC's interrupts and its noise; unlimited: each connection has its own. For the simulator; a lab has one at each side, whatever this says",
+            "hosts at this side, over which connections are spread in turn: those on one host share its NIC's interrupts, its noise and, in cake, its part of the rate; unlimited: each connection has its own. A lab has one host at each side, whatever this says; its link's cake takes it for so many",
             "tcpknee",
         );
         /// Empty: any.
@@ -450,5 +450,14 @@ keyed! {
             /// Algorithm of the connections' far end, for what it sends back.
             pub algorithm: String,
         };
+    }
+}
+
+impl Host {
+    /// Hosts over which connections are spread in turn; `None`: each connection has its own. A host with processors is shared,
+    /// unless the scenario says otherwise.
+    pub fn shared_hosts(&self) -> Option<u32> {
+        let shared = self.hosts.map(|hosts| hosts as u32);
+        shared.or(self.costs.as_ref().map(|_| 1))
     }
 }

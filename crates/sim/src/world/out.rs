@@ -194,7 +194,8 @@ impl World {
             handle,
             bytes: overhead_bytes + segment.payload_of(1),
             flow: from.flow(),
-            host: self.ends.flows[from.flow() as usize].group,
+            hosts: [from.side(), from.side().other()]
+                .map(|side| self.ends.types[side as usize].host_of(from.flow())),
             ecn: segment.ecn,
             dscp: 0,
             pure_ack: segment.is_pure_ack().then_some(segment.ack as u32),

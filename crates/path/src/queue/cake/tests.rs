@@ -16,9 +16,10 @@ fn link(changed: &[(&str, f64)]) -> Link<Cake> {
     Link::new(mbit(1_000), queue(BufferLimit::Unlimited, changed))
 }
 
+/// `host`: the one that sends it; each flow has a receiver of its own.
 fn of(flow: u32, host: u32, dscp: u8) -> Packet {
     Packet {
-        host,
+        hosts: [host, flow],
         dscp,
         ..packet(flow)
     }
@@ -35,7 +36,7 @@ fn shares(link: &mut Link<Cake>, kinds: &[Packet], rate: Rate, end: Nanos) -> Ve
         }
         now += gap;
     }
-    let same = |a: &Packet, b: &Packet| (a.flow, a.host, a.dscp) == (b.flow, b.host, b.dscp);
+    let same = |a: &Packet, b: &Packet| (a.flow, a.hosts, a.dscp) == (b.flow, b.hosts, b.dscp);
     let bytes = |kind: &Packet| {
         link.sent_between(Nanos(end.0 / 2), end)
             .filter(|sent| same(&sent.packet, kind))
@@ -43,6 +44,12 @@ fn shares(link: &mut Link<Cake>, kinds: &[Packet], rate: Rate, end: Nanos) -> Ve
             .sum()
     };
     kinds.iter().map(bytes).collect()
+}
+
+/// By tc's word.
+fn isolation(word: &str) -> (&'static str, f64) {
+    let place = ISOLATION.iter().position(|&known| known == word);
+    ("isolation", place.expect("a word") as f64)
 }
 
 #[track_caller]
@@ -94,21 +101,64 @@ fn cake_gives_a_host_with_one_flow_as_much_as_one_with_ten() {
     let kinds: Vec<Packet> = (0..11)
         .map(|flow| of(flow, u32::from(flow > 0), 0))
         .collect();
-    for (hosts, flows, expected) in [(1.0, 1.0, 0.5), (0.0, 1.0, 1.0 / 11.0), (1.0, 0.0, 0.5)] {
-        let isolation = [("host_isolation", hosts), ("flow_isolation", flows)];
+    for (word, flows, expected) in [
+        ("triple-isolate", true, 0.5),
+        ("dual-srchost", true, 0.5),
+        ("dual-dsthost", true, 1.0 / 11.0),
+        ("flows", true, 1.0 / 11.0),
+        ("srchost", false, 0.5),
+        ("dsthost", true, 1.0 / 11.0),
+    ] {
         for bandwidth in [1e8, f64::INFINITY] {
-            let mut link = link(&[("bandwidth", bandwidth), isolation[0], isolation[1]]);
+            let mut link = link(&[("bandwidth", bandwidth), isolation(word)]);
             let rate = if bandwidth < 1e9 { mbit(80) } else { mbit(800) };
             let sent = shares(&mut link, &kinds, rate, Nanos::from_ms(1_000));
             let total = sent.iter().sum();
             assert_share("the one flow", sent[0], total, expected, 0.01);
-            if flows > 0.0 {
+            if flows {
                 // The ten among themselves.
                 let fair = (1.0 - expected) / 10.0;
                 sent[1..]
                     .iter()
                     .for_each(|&sent| assert_share("each", sent, total, fair, 0.01));
             }
+        }
+    }
+}
+
+#[test]
+fn cake_isolates_the_hosts_that_its_word_says() {
+    // Sending and receiving host of four flows; the first two share a sender, the first and third a receiver.
+    let kinds = [[0, 0], [0, 1], [1, 0], [2, 2]];
+    let kinds: Vec<Packet> = (0..)
+        .zip(kinds)
+        .map(|(flow, hosts)| Packet {
+            hosts,
+            ..packet(flow)
+        })
+        .collect();
+    for (word, expected) in [
+        // A queue for each of three senders, of three receivers, of four pairs.
+        ("srchost", [1.0, 1.0, 2.0, 2.0]),
+        ("dsthost", [1.0, 2.0, 1.0, 2.0]),
+        ("hosts", [1.0; 4]),
+        ("flows", [1.0; 4]),
+        // A flow's turn is a host's, divided by the flows of the busier of its hosts.
+        ("dual-srchost", [1.0, 1.0, 2.0, 2.0]),
+        ("dual-dsthost", [1.0, 2.0, 1.0, 2.0]),
+        ("triple-isolate", [1.0, 1.0, 1.0, 2.0]),
+    ] {
+        let mut link = link(&[("bandwidth", 1e8), isolation(word)]);
+        let sent = shares(&mut link, &kinds, mbit(80), Nanos::from_ms(1_000));
+        let (total, whole) = (sent.iter().sum(), expected.iter().sum::<f64>());
+        for (i, (&sent, part)) in sent.iter().zip(expected).enumerate() {
+            assert_share(
+                &format!("flow {i}, {word}"),
+                sent,
+                total,
+                part / whole,
+                0.01,
+            );
         }
     }
 }
@@ -219,7 +269,7 @@ fn ack(flow: u32, number: u32) -> Packet {
 
 /// The ACKs of flow 0 that are left when the filter has seen these packets.
 fn filtered(ack_filter: f64, packets: &[Packet]) -> Vec<Option<u32>> {
-    let changed = [("ack_filter", ack_filter), ("flow_isolation", 0.0)];
+    let changed = [("ack_filter", ack_filter), isolation("srchost")];
     let mut queue = queue(BufferLimit::Unlimited, &changed);
     let mut dropped = Vec::new();
     for packet in packets {
@@ -301,7 +351,7 @@ fn cake_counts_hosts_right_when_flows_must_share_queues() {
         .filter(|flow| flow.set == Set::Bulk)
         .count();
     assert_eq!(tin.bulk_flows as usize, bulk);
-    assert_eq!(tin.host_counts(), bulk as u32);
+    assert_eq!(tin.host_counts(), [bulk as u32; 2]);
     while queue
         .dequeue(Nanos::from_secs(1_000), &mut dropped)
         .is_some()

@@ -31,13 +31,15 @@ pub(super) enum Set {
 pub(super) struct Flow {
     pub(super) chain: Chain,
     next: u32,
-    prev: u32,
+    /// Its place takes 16 bits, so that a flow is one cache line.
+    prev: u16,
     /// What it may send in this round, [`Turn`]; 0 or below: its turn is over.
     pub(super) deficit: Turn,
     pub(super) bytes: u32,
     /// The flow it is reserved for.
     tag: u32,
-    host: u16,
+    /// The host that sends its packets and the one that receives them.
+    hosts: [u16; 2],
     pub(super) set: Set,
     pub(super) cobalt: Cobalt,
 }
@@ -59,6 +61,14 @@ pub(super) fn turn_of(bytes: u32) -> Turn {
     (bytes << 12).cast_signed()
 }
 
+/// Hosts that send to a tin, or that receive from it.
+struct Hosts {
+    list: Box<[Host; QUEUES]>,
+    /// Of each flow of each host: the quantum, divided among its bulk flows where hosts divide it.
+    turns: Box<[Turn; QUEUES]>,
+    divide: bool,
+}
+
 /// The three rotations, as indices of [`Tin::heads`].
 pub(super) const NEW: usize = 0;
 pub(super) const OLD: usize = 1;
@@ -66,9 +76,8 @@ pub(super) const DECAYING: usize = 2;
 
 pub(super) struct Tin {
     pub(super) flows: Box<[Flow; QUEUES]>,
-    hosts: Box<[Host; QUEUES]>,
-    /// Of each flow of each host: the quantum, divided among its bulk flows.
-    turns: Box<[Turn; QUEUES]>,
+    /// That send, and that receive.
+    hosts: [Hosts; 2],
     /// First flow of each rotation. Its flows are a ring, so that the first
     /// becomes the last by one step: most of what a busy tin does.
     pub(super) heads: [u32; 3],
@@ -78,14 +87,45 @@ pub(super) struct Tin {
     /// Bytes it may send in this round, when nothing shapes.
     pub(super) deficit: i64,
     pub(super) quantum: i64,
-    /// A flow's turn, undivided, and whether hosts divide it.
+    /// A flow's turn, undivided.
     turn: Turn,
-    divides: bool,
     /// Bytes per second above which it gives way; 0: no shaper.
     pub(super) rate: u64,
     /// When it keeps its rate again.
     pub(super) time_next: Nanos,
     pub(super) settings: Settings,
+}
+
+impl Hosts {
+    /// The place of the host `tag`: the one that it has, else one that is free, else it shares its first.
+    fn find(&mut self, tag: u32, hash: usize) -> usize {
+        let ways = |way| hash - hash % WAYS + (hash + way) % WAYS;
+        let known = (0..WAYS).map(ways).find(|&i| self.list[i].tag == tag);
+        let free = || (0..WAYS).map(ways).find(|&i| self.list[i].bulk_flows == 0);
+        let i = known.or_else(free).unwrap_or(hash);
+        self.list[i].tag = tag;
+        i
+    }
+
+    /// One bulk flow more, or less; `turn`: of a flow that has its host for itself.
+    fn count(&mut self, i: usize, more: bool, turn: Turn) {
+        let host = &mut self.list[i];
+        host.bulk_flows = match more {
+            true => host.bulk_flows + 1,
+            false => host.bulk_flows - 1,
+        };
+        if self.divide {
+            self.turns[i] = turn / host.bulk_flows.max(1).cast_signed();
+        }
+    }
+}
+
+/// A flow's turn: the quantum, divided by the bulk flows of the busier of its two hosts.
+#[inline]
+fn turn([sources, destinations]: &[Hosts; 2], flow: &Flow) -> Turn {
+    let [source, destination] = flow.hosts.map(usize::from);
+    // Masked, so without checks of bounds.
+    (sources.turns[source % QUEUES]).min(destinations.turns[destination % QUEUES])
 }
 
 impl Flow {
@@ -113,22 +153,22 @@ impl Flow {
 }
 
 impl Tin {
-    /// `flow_quantum`: bytes of a flow's turn; `divides`: the flows of a host share it.
+    /// `flow_quantum`: bytes of a flow's turn; `divide`: do the flows of a host that sends, or that receives, share it?
     pub(super) fn new(
         rate: u64,
         quantum: u32,
         flow_quantum: u32,
-        divides: bool,
+        divide: [bool; 2],
         settings: Settings,
     ) -> Tin {
         let flow = Flow {
             chain: Chain::EMPTY,
             next: NONE,
-            prev: NONE,
+            prev: 0,
             deficit: 0,
             bytes: 0,
             tag: 0,
-            host: 0,
+            hosts: [0; 2],
             set: Set::None,
             cobalt: Cobalt::default(),
         };
@@ -138,8 +178,11 @@ impl Tin {
         };
         Tin {
             flows: table(flow),
-            hosts: table(host),
-            turns: table(turn_of(flow_quantum)),
+            hosts: divide.map(|divide| Hosts {
+                list: table(host),
+                turns: table(turn_of(flow_quantum)),
+                divide,
+            }),
             heads: [NONE; 3],
             sparse_flows: 0,
             bulk_flows: 0,
@@ -147,7 +190,6 @@ impl Tin {
             deficit: 0,
             quantum: i64::from(quantum),
             turn: turn_of(flow_quantum),
-            divides,
             rate,
             time_next: Nanos::ZERO,
             settings,
@@ -163,7 +205,7 @@ impl Tin {
     /// The queue of the flow `tag`: the one reserved for it, else one that is
     /// free, else it shares its first.
     #[inline]
-    pub(super) fn find(&mut self, tag: u32, host: u32, hashes: &Hash) -> usize {
+    pub(super) fn find(&mut self, tag: u32, hosts: [u32; 2], hashes: &Hash) -> usize {
         let hash = hashes.bucket(tag);
         let flow = &self.flows[hash];
         if flow.tag == tag && flow.set != Set::None {
@@ -180,34 +222,21 @@ impl Tin {
         if reserved.is_some() && self.flows[i].set != Set::None {
             return i;
         }
-        // Where flows share a queue its host is that of the last.
+        // Where flows share a queue its hosts are those of the last.
         self.count_host(i, false);
         self.flows[i].tag = tag;
-        self.flows[i].host = self.find_host(host, hashes.bucket(host)) as u16;
+        for (side, host) in hosts.into_iter().enumerate() {
+            self.flows[i].hosts[side] = self.hosts[side].find(host, hashes.bucket(host)) as u16;
+        }
         self.count_host(i, true);
-        i
-    }
-
-    fn find_host(&mut self, tag: u32, hash: usize) -> usize {
-        let ways = |way| hash - hash % WAYS + (hash + way) % WAYS;
-        let known = (0..WAYS).map(ways).find(|&i| self.hosts[i].tag == tag);
-        let free = || (0..WAYS).map(ways).find(|&i| self.hosts[i].bulk_flows == 0);
-        let i = known.or_else(free).unwrap_or(hash);
-        self.hosts[i].tag = tag;
         i
     }
 
     fn count_host(&mut self, i: usize, more: bool) {
         let flow = &self.flows[i];
         if flow.set == Set::Bulk {
-            let host = &mut self.hosts[usize::from(flow.host)];
-            host.bulk_flows = match more {
-                true => host.bulk_flows + 1,
-                false => host.bulk_flows - 1,
-            };
-            if self.divides {
-                self.turns[usize::from(flow.host)] =
-                    self.turn / host.bulk_flows.max(1).cast_signed();
+            for (hosts, place) in self.hosts.iter_mut().zip(flow.hosts) {
+                hosts.count(usize::from(place), more, self.turn);
             }
         }
     }
@@ -227,7 +256,7 @@ impl Tin {
 
     #[inline]
     pub(super) fn turn(&self, flow: &Flow) -> Turn {
-        self.turns[usize::from(flow.host) % QUEUES]
+        turn(&self.hosts, flow)
     }
 
     /// The flow whose turn it is, and its rotation, where flows are new or,
@@ -290,7 +319,7 @@ impl Tin {
                 self.heads[OLD] = at;
                 return Some(at as usize % QUEUES);
             }
-            flow.deficit += self.turns[usize::from(flow.host) % QUEUES];
+            flow.deficit += turn(&self.hosts, flow);
             at = flow.next;
             if at == first {
                 self.skip_rounds();
@@ -318,7 +347,7 @@ impl Tin {
         }
         loop {
             let flow = &mut self.flows[at as usize % QUEUES];
-            flow.deficit += rounds * self.turns[usize::from(flow.host) % QUEUES];
+            flow.deficit += rounds * turn(&self.hosts, flow);
             at = flow.next;
             if at == first {
                 break;
@@ -332,11 +361,11 @@ impl Tin {
         let at = i as u32;
         if head == NONE {
             self.heads[list] = at;
-            (self.flows[i].prev, self.flows[i].next) = (at, at);
+            (self.flows[i].prev, self.flows[i].next) = (i as u16, at);
             return;
         }
-        let tail = std::mem::replace(&mut self.flows[head as usize].prev, at);
-        self.flows[tail as usize].next = at;
+        let tail = std::mem::replace(&mut self.flows[head as usize].prev, i as u16);
+        self.flows[usize::from(tail)].next = at;
         (self.flows[i].prev, self.flows[i].next) = (tail, head);
     }
 
@@ -346,7 +375,7 @@ impl Tin {
             self.heads[list] = NONE;
             return;
         }
-        self.flows[prev as usize].next = next;
+        self.flows[usize::from(prev)].next = next;
         self.flows[next as usize].prev = prev;
         if self.heads[list] == i as u32 {
             self.heads[list] = next;
@@ -355,8 +384,9 @@ impl Tin {
 
     /// Bulk flows of all hosts.
     #[cfg(test)]
-    pub(super) fn host_counts(&self) -> u32 {
-        self.hosts.iter().map(|host| host.bulk_flows).sum()
+    pub(super) fn host_counts(&self) -> [u32; 2] {
+        let count = |hosts: &Hosts| hosts.list.iter().map(|host| host.bulk_flows).sum();
+        [count(&self.hosts[0]), count(&self.hosts[1])]
     }
 
     /// The queue with most bytes, and how many.
