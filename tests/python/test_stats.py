@@ -219,12 +219,13 @@ def test_utilisation_leaves_the_warm_up_out() -> None:
             "hop": [0, 0, 0],
             "t_ns": [0, 1_000_000_000, 10_000_000_000],
             "sent_bytes": [0, 12_500_000, 12_500_000 + 56_250_000],
+            "offered_bytes": [0, 12_500_000, 125_000_000],
         }
     )
     [total] = summarise(flows([flow(0, 0, 1.0)]), queue.to_batches(), [cell(0, [], "cubic")]).totals
     assert total.metrics["utilisation"].mean == pytest.approx(0.5)
-    unlimited = cell(0, [], "cubic", rate_bits_per_sec=None)
-    [total] = summarise(flows([flow(0, 0, 1.0)]), queue.to_batches(), [unlimited]).totals
+    unlimited = queue.set_column(5, "offered_bytes", pa.nulls(3, pa.int64()))
+    [total] = summarise(flows([flow(0, 0, 1.0)]), unlimited.to_batches(), [cell(0, [], "cubic")]).totals
     assert "utilisation" not in total.metrics
 
 
@@ -232,7 +233,14 @@ def test_utilisation_is_of_each_cell_and_each_repetition() -> None:
     # Each row: what left in 9 s at 100 Mbit/s, of 112.5 MB.
     sent = {(0, 0): 22_500_000, (0, 1): 45_000_000, (1, 0): 90_000_000, (1, 1): 112_500_000}
     rows = [
-        {"cell": c, "rep": r, "hop": 0, "t_ns": t, "sent_bytes": left if t > 1_000_000_000 else 0}
+        {
+            "cell": c,
+            "rep": r,
+            "hop": 0,
+            "t_ns": t,
+            "sent_bytes": left if t > 1_000_000_000 else 0,
+            "offered_bytes": t // 80,
+        }
         for (c, r), left in sent.items()
         for t in (1_000_000_000, 10_000_000_000)
     ]

@@ -248,6 +248,7 @@ def _cell(
                     "cell": np.full(len(t_ns), cell), "rep": np.full(len(t_ns), rep), "t_ns": t_ns,
                     "queue_bytes": queued, "queue_bytes_max": queued + 3000, "queue_pkts": queued // 1500,
                     "sent_bytes": (t_ns * 1e-9 * RATE_BITS_PER_SEC * 0.8 / 8).astype(np.int64),
+                    "offered_bytes": (t_ns * 1e-9 * RATE_BITS_PER_SEC / 8).astype(np.int64),
                 },
                 len(t_ns),
             )

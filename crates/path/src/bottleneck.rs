@@ -392,14 +392,12 @@ impl Bottleneck {
     /// A row of the `queue` table; whose it is, and when, its caller knows. The most bytes are those since the last row.
     /// What left until then has been told by [`Self::settle`].
     pub fn sample(&mut self, now_ns: u64) -> QueueSample {
-        let (bytes, delay) = match &self.server {
-            Server::Nothing => (0, Nanos::ZERO),
-            Server::Link(link) => {
-                let bytes = link.queue.len_bytes();
-                (bytes, link.schedule.delay(now_ns, bytes))
-            }
-            Server::Foreseen(foreseen) => (foreseen.len_bytes(), foreseen.delay(now_ns)),
+        let (bytes, schedule) = match &self.server {
+            Server::Nothing => (0, None),
+            Server::Link(link) => (link.queue.len_bytes(), Some(&link.schedule)),
+            Server::Foreseen(foreseen) => (foreseen.len_bytes(), Some(foreseen.schedule())),
         };
+        let delay = schedule.map_or(Nanos::ZERO, |schedule| schedule.delay(now_ns, bytes));
         let max_bytes = std::mem::replace(&mut self.counters.max_bytes, bytes);
         QueueSample {
             cell: 0,
@@ -412,6 +410,7 @@ impl Bottleneck {
             queue_delay_us: delay.as_us() as i64,
             sent_pkts: self.counters.sent_pkts as i64,
             sent_bytes: self.counters.sent_bytes as i64,
+            offered_bytes: schedule.map(|schedule| schedule.offered_bytes(now_ns) as i64),
             dropped_pkts: self.counters.dropped_pkts as i64,
             marked_pkts: self.counters.marked_pkts as i64,
             lost_pkts: self.counters.lost_pkts as i64,

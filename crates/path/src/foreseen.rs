@@ -182,9 +182,8 @@ impl Foreseen {
         self.held_bytes - sending.map_or(0, |held| u64::from(held.bytes))
     }
 
-    /// How long what waits takes to leave.
-    pub fn delay(&self, now_ns: u64) -> Nanos {
-        self.schedule.delay(now_ns, self.len_bytes())
+    pub(crate) fn schedule(&self) -> &Schedule {
+        &self.schedule
     }
 }
 

@@ -38,6 +38,36 @@ fn trace_carries_its_mean_rate() {
 }
 
 #[test]
+fn no_more_leaves_than_a_trace_offered_in_the_run() {
+    // A packet a ms in the first 11 s, and the trace's next after 100 s: its mean is a ninth of what the run gets.
+    let uneven = |_: &str| {
+        let lines: Vec<String> = (0..11_000).map(|ms| ms.to_string()).collect();
+        Ok(format!("{}\n100000\n", lines.join("\n")))
+    };
+    for outage in ["", "\noutage = \"3s for 500ms\""] {
+        let path =
+            format!("rate = \"trace uneven.up\"\nrtt = \"20ms\"\nbuffer = \"100packets\"{outage}");
+        let cell = common::cell_with_files(&text(&path, ""), uneven);
+        let queue = common::run_cell(&cell, 0, false).queue;
+        let rows: Vec<(i64, i64)> = (queue.sent_bytes.iter().copied())
+            .zip((0..).map_while(|row| queue.offered_bytes.get(row)))
+            .collect();
+        for pair in rows.windows(2) {
+            let [sent, offered] = [pair[1].0 - pair[0].0, pair[1].1 - pair[0].1];
+            // What leaves at the very time of the first row counts after it.
+            assert!(sent <= offered + 1_504, "{sent} of {offered}");
+        }
+        let (sent, offered) = rows[rows.len() - 1];
+        assert_within(
+            "share of what was offered",
+            sent as f64 / offered as f64,
+            0.95,
+            1.0,
+        );
+    }
+}
+
+#[test]
 fn nothing_leaves_in_an_outage_and_the_flow_comes_back() {
     let output = run(&text(
         "rate = \"20Mbit/s\"\nrtt = \"40ms\"\noutage = [\"3s for 500ms\", \"6s for 1s\"]",

@@ -34,7 +34,7 @@ class Part:
     values: Mapping[str, Floats]
 
 
-OF_QUEUE = ("cell", "rep", "hop", "t_ns", "sent_bytes")
+OF_QUEUE = ("cell", "rep", "hop", "t_ns", "sent_bytes", "offered_bytes")
 """Columns of `queue` that the use of a link is reckoned of."""
 
 
@@ -252,43 +252,43 @@ def _limits(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Fl
 
 @dataclass
 class _Sent:
-    """Two rows of a bottleneck's queue: the last of the warm-up, or the run's beginning, and the last of all."""
+    """Two rows of a bottleneck's queue: the last of the warm-up, or the run's beginning, and the last of all. Of each
+    when it was, ns, and the bytes that had left and that could have left until then."""
 
-    from_ns: int = 0
-    from_bytes: int = 0
-    to_ns: int = -1
-    to_bytes: int = 0
+    first: tuple[int, int, int] = (0, 0, 0)
+    last: tuple[int, int, int] = (-1, 0, 0)
+
+    def share(self) -> float:
+        """Of what the link could have sent; NaN where that is nothing. A packet that was on the wire at the first row
+        counts whole among those sent, which is no reason to call more than the link sent."""
+        sent, offered = (last - first for first, last in zip(self.first[1:], self.last[1:], strict=True))
+        return min(sent / offered, 1.0) if offered > 0 else float("nan")
 
 
 def _utilisation(
     queue: Iterable[pa.RecordBatch], cells: Mapping[int, Mapping[str, Any]]
 ) -> dict[tuple[int, int], float]:
-    """Share of the capacity of the narrowest hop that left it between warm-up and the last row."""
+    """What left the narrowest hop between warm-up and the last row, as a share of what its link could have sent."""
     found: dict[tuple[int, int], _Sent] = {}
     for batch in queue:
-        columns = [numbers(batch.column(name)).astype(np.int64) for name in OF_QUEUE]
+        # Null, where a link has no rate, is no offer.
+        columns = [np.nan_to_num(numbers(batch.column(name))).astype(np.int64) for name in OF_QUEUE]
         numbered, of_cell = np.unique(columns[0], return_inverse=True)
         hops = np.array([int(cells[int(cell)].get("bottleneck_hop", 0)) for cell in numbered], dtype=np.int64)
-        at_bottleneck = columns[2] == hops[of_cell]
-        cell, rep, _, t_ns, sent = (column[at_bottleneck] for column in columns)
+        cell, rep, _, *counted = (column[columns[2] == hops[of_cell]] for column in columns)
         if not len(cell):
             continue
-        order = np.lexsort((t_ns, rep, cell))
-        cell, rep, t_ns, sent = cell[order], rep[order], t_ns[order], sent[order]
+        order = np.lexsort((counted[0], rep, cell))
+        cell, rep, t_ns, sent, offered = (column[order] for column in (cell, rep, *counted))
         for start, end in runs(cell, rep):
             one = found.setdefault((int(cell[start]), int(rep[start])), _Sent())
             warmup_ns = int(cells[int(cell[start])]["warmup_ns"])
             base = start + int(np.searchsorted(t_ns[start:end], warmup_ns, side="right")) - 1
-            if base >= start and t_ns[base] >= one.from_ns:
-                one.from_ns, one.from_bytes = int(t_ns[base]), int(sent[base])
-            if t_ns[end - 1] > one.to_ns:
-                one.to_ns, one.to_bytes = int(t_ns[end - 1]), int(sent[end - 1])
-    shares = {}
-    for key, one in found.items():
-        rate, length = cells[key[0]].get("rate_bits_per_sec"), one.to_ns - one.from_ns
-        if rate and length > 0:
-            shares[key] = 8 * (one.to_bytes - one.from_bytes) * 1e9 / (rate * length)
-    return shares
+            if base >= start and t_ns[base] >= one.first[0]:
+                one.first = (int(t_ns[base]), int(sent[base]), int(offered[base]))
+            if t_ns[end - 1] > one.last[0]:
+                one.last = (int(t_ns[end - 1]), int(sent[end - 1]), int(offered[end - 1]))
+    return {key: one.share() for key, one in found.items()}
 
 
 def _starts(*keys: Indices) -> Indices:

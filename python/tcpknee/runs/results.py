@@ -123,6 +123,12 @@ class Run:
             return self._dataset(name).batches(name, columns)
         return iter(self.table(name).arrow().select(list(columns)).to_batches())
 
+    def _columns(self, name: str) -> Sequence[str]:
+        names: Sequence[str] = (
+            self.table(name).arrow() if self.folder is None else self._dataset(name).files(name)
+        ).schema.names
+        return names
+
     @cached_property
     def dataset(self) -> Dataset:
         """The folder with its tables. Raises UsageError (a run in memory), MissingTable (no table yet)."""
@@ -144,7 +150,9 @@ class Run:
         cpu = self.rows("cpu", hosts.OF_CPU)
         has_costs = self.meta["engine"] == "sim" or self.meta.get("measure")
         host_costs = self.host_costs.arrow() if has_costs else None
-        queue = self.batches("queue", groups.OF_QUEUE)
+        # A run of before this table had what links offer has no use of a link.
+        offers = "offered_bytes" in self._columns("queue")
+        queue = self.batches("queue", groups.OF_QUEUE) if offers else None
         return summary.summarise(self.flows, queue, self.meta["cells"], programs, cpu, host_costs)
 
     @cached_property

@@ -109,6 +109,7 @@ impl Bottleneck {
             queue_delay_us: delay.as_us() as i64,
             sent_pkts: i64::from(sent.sent_pkts),
             sent_bytes: sent.sent_bytes as i64,
+            offered_bytes: self.rate.map(|rate| rate.bytes_in(Nanos(t_ns)) as i64),
             dropped_pkts: i64::from(waiting.dropped_pkts),
             marked_pkts: 0,
             lost_pkts: i64::from(netem.dropped_pkts - waiting.dropped_pkts),

@@ -121,6 +121,16 @@ impl RateTrace {
         Nanos::from_ms(u64::from(last.expect("a trace is not empty")))
     }
 
+    /// Bytes that may leave before `at`, of a trace that is played over and over.
+    pub fn bytes_before(&self, at: Nanos) -> u64 {
+        // Its last line is at the very end of a turn.
+        let turns = at.0.saturating_sub(1) / self.length().0;
+        let in_turn_ns = at.0 - turns * self.length().0;
+        let lines = &self.opportunities_ms;
+        let begun = lines.partition_point(|&ms| Nanos::from_ms(u64::from(ms)).0 < in_turn_ns);
+        (turns * lines.len() as u64 + begun as u64) * u64::from(OPPORTUNITY_BYTES)
+    }
+
     /// Over its whole length, rounded down; at least 1 bit/s.
     pub fn mean(&self) -> Rate {
         let bits = self.opportunities_ms.len() as u128 * u128::from(OPPORTUNITY_BYTES) * 8;

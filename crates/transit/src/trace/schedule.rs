@@ -71,7 +71,38 @@ impl Outages {
 
 /// When a link is done with a packet.
 #[derive(Clone, Debug)]
-pub struct Schedule(Course);
+pub struct Schedule {
+    course: Course,
+    offer: Arc<Offer>,
+}
+
+/// What a link could send, had it always something to.
+#[derive(Debug)]
+struct Offer {
+    rate: Rate,
+    trace: Option<Arc<RateTrace>>,
+    origin_ns: u64,
+    /// Start and end of each.
+    outages: Outages,
+}
+
+impl Offer {
+    /// Without outages, before that time.
+    fn uninterrupted(&self, at_ns: u64) -> u64 {
+        let at = Nanos(at_ns.saturating_sub(self.origin_ns));
+        match &self.trace {
+            Some(trace) => trace.bytes_before(at),
+            None => self.rate.bytes_in(at),
+        }
+    }
+
+    fn bytes_before(&self, at_ns: u64) -> u64 {
+        let away = self.outages.ahead.iter().map(|&(start_ns, end_ns)| {
+            self.uninterrupted(end_ns.min(at_ns)) - self.uninterrupted(start_ns.min(at_ns))
+        });
+        self.uninterrupted(at_ns) - away.sum::<u64>()
+    }
+}
 
 #[derive(Clone, Debug)]
 enum Course {
@@ -100,7 +131,13 @@ impl Schedule {
     ) -> Schedule {
         let is_interrupted = !outages.is_empty();
         let outages = Outages::new(outages, origin_ns);
-        Schedule(match trace {
+        let offer = Arc::new(Offer {
+            rate,
+            trace: trace.clone(),
+            origin_ns,
+            outages: outages.clone(),
+        });
+        let course = match trace {
             Some(trace) => Course::Trace {
                 cursor: Cursor::new(trace, origin_ns),
                 outages,
@@ -110,19 +147,20 @@ impl Schedule {
                 rate,
                 wire_time: (0, 0),
             },
-        })
+        };
+        Schedule { course, offer }
     }
 
     /// Does it send at one rate, always?
     pub fn is_constant(&self) -> bool {
-        matches!(self.0, Course::Constant { .. })
+        matches!(self.course, Course::Constant { .. })
     }
 
     /// When the last bit of a packet leaves that the link takes at `now_ns`, after
     /// all before it have left.
     #[inline]
     pub fn end_ns(&mut self, now_ns: u64, bytes: u32) -> u64 {
-        match &mut self.0 {
+        match &mut self.course {
             Course::Constant { rate, wire_time } => {
                 if wire_time.0 != bytes {
                     *wire_time = (bytes, rate.transmit_time(u64::from(bytes)).0);
@@ -133,12 +171,17 @@ impl Schedule {
         }
     }
 
+    /// Bytes that could have left until then, at that time included, since the link's beginning; none in outages.
+    pub fn offered_bytes(&self, now_ns: u64) -> u64 {
+        self.offer.bytes_before(now_ns + 1)
+    }
+
     /// How long `bytes` that wait at `now_ns` take to leave.
     pub fn delay(&self, now_ns: u64, bytes: u64) -> Nanos {
         if bytes == 0 {
             return Nanos::ZERO;
         }
-        let end_ns = self.0.clone().end_ns(now_ns, bytes);
+        let end_ns = self.course.clone().end_ns(now_ns, bytes);
         Nanos(end_ns - now_ns)
     }
 }
@@ -160,6 +203,7 @@ impl Course {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rate::OPPORTUNITY_BYTES;
     use super::*;
 
     const MS: u64 = 1_000_000;
@@ -210,6 +254,33 @@ mod tests {
         assert_eq!(ends(&mut schedule, 0, 1, &[100]), [2]);
         assert_eq!(ends(&mut schedule, 0, 3, &[1_504]), [5]);
         assert_eq!(ends(&mut schedule, 0, 6, &[1_504]), [9]);
+    }
+
+    #[test]
+    fn full_queue_gets_all_that_a_link_offers() {
+        let outages = [(4, 2), (11, 3)].map(|(start, length)| Outage {
+            start: Nanos::from_ms(start),
+            length: Nanos::from_ms(length),
+        });
+        for outages in [&[][..], &outages] {
+            for text in ["2\n2\n5\n9\n", "0\n1\n4\n4\n", "1\n"] {
+                let mut schedule = schedule(text, outages, 100 * MS);
+                let (mut now_ns, mut bytes) = (100 * MS, 0);
+                while now_ns < 140 * MS {
+                    let left_ns = schedule.end_ns(now_ns, OPPORTUNITY_BYTES);
+                    if left_ns > now_ns {
+                        assert_eq!(schedule.offered_bytes(left_ns - 1), bytes, "{text}");
+                    }
+                    now_ns = left_ns;
+                    bytes += u64::from(OPPORTUNITY_BYTES);
+                }
+            }
+        }
+        // 1500 bytes take 1 ms, and it rests for five of the 41.
+        let rate = Rate::from_bits_per_sec(12_000_000).unwrap();
+        let constant = Schedule::new(rate, None, &outages, 7);
+        assert_eq!(constant.offered_bytes(7 + 41 * MS), 36 * 1_500);
+        assert_eq!(constant.offered_bytes(7 + 5 * MS), 4 * 1_500);
     }
 
     #[test]
