@@ -93,6 +93,40 @@ def test_a_kernels_algorithm_that_enters_cwr_is_reduced_in_proportion_and_told_o
     assert threshold == cwnd // 2
 
 
+# As of Linux 7.1: the start of sending is an op of its own, and no event any more. Also the other words that are new since.
+STARTS = """
+#include <net/tcp.h>
+void abort(void);
+static void begin(struct sock *sk)
+{
+	u32 *one = kzalloc_objs(one[0], 1, GFP_NOWAIT);
+
+	tcp_sk(sk)->snd_ssthresh = tcp_ecn_mode_any(tcp_sk(sk)) ? 6 : 5;
+	kfree(one);
+}
+static void cwnd_event(struct sock *sk, enum tcp_ca_event event)
+{
+	if (event == CA_EVENT_TX_START)
+		abort();
+}
+static struct tcp_congestion_ops ops = {
+	.name = "starts", .ssthresh = tcp_reno_ssthresh, .undo_cwnd = tcp_reno_undo_cwnd,
+	.cong_avoid = tcp_reno_cong_avoid, .cwnd_event = cwnd_event, .cwnd_event_tx_start = begin,
+};
+static int start(void) { return tcp_register_congestion_control(&ops); }
+module_init(start);
+"""
+
+
+def test_a_start_of_sending_goes_to_the_op_that_kernels_since_7_1_have_for_it(tmp_path: Path) -> None:
+    file = tmp_path / "tcp_starts.c"
+    file.write_text(STARTS, encoding="utf-8")
+    done = against("reno", tmp_path / "out", "--class", "no loss, 100 Mbit/s", file=file)
+    assert done.returncode == 1, done.stdout + done.stderr
+    told = re.search(r"difference of snd_ssthresh: .*, ACK \d+: kernel (\d+), ours (\d+)", done.stdout)
+    assert told and told.group(1) == "5" and int(told.group(2)) > 1_000_000
+
+
 @pytest.mark.parametrize(
     ("algorithm", "words", "said"),
     [

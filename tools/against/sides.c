@@ -294,7 +294,11 @@ void against_event(enum tcp_ca_event event)
 {
 	prepare();
 	in.event = event;
-	if (against_kernel_ops->cwnd_event)
+	/* Since Linux 7.1 it is an op of its own. */
+	if (event == CA_EVENT_TX_START &&
+	    against_kernel_ops->cwnd_event_tx_start)
+		against_kernel_ops->cwnd_event_tx_start(SK);
+	else if (against_kernel_ops->cwnd_event)
 		against_kernel_ops->cwnd_event(SK, event);
 	/* Ours has no op for the event of Google's kernels: it sees the states. */
 	if (event != CA_EVENT_TLP_RECOVERY)

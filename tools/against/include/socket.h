@@ -192,6 +192,7 @@ struct sk_buff {
 #define ntohs(x) (x)
 #define tcp_enter_quickack_mode(sk, n) ((void)(sk))
 #define __tcp_send_ack(...) ((void)0)
+#define tcp_ecn_mode_any(tp) (((tp)->ecn_flags & TCP_ECN_OK) != 0)
 #define tcp_call_bpf(...) (-1)
 #define tcp_call_bpf_2arg(...) (-1)
 #define inet_csk_clear_xmit_timer(sk, which) ((void)(sk))
@@ -349,6 +350,7 @@ struct tcp_congestion_ops {
 	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
 	void (*set_state)(struct sock *sk, u8 new_state);
 	void (*cwnd_event)(struct sock *sk, enum tcp_ca_event event);
+	void (*cwnd_event_tx_start)(struct sock *sk);
 	void (*in_ack_event)(struct sock *sk, u32 flags);
 	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
 	u32 (*min_tso_segs)(struct sock *sk);

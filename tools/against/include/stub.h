@@ -89,6 +89,7 @@ typedef long ktime_t;
 #define GFP_KERNEL 0
 #define __GFP_NOWARN 0
 #define kcalloc(n, size, flags) calloc(n, size)
+#define kzalloc_objs(object, n, flags) calloc(n, sizeof(object))
 #define kfree(p) free(p)
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define BITS_PER_BYTE 8
