@@ -93,7 +93,7 @@ def test_a_kernels_algorithm_that_enters_cwr_is_reduced_in_proportion_and_told_o
     assert threshold == cwnd // 2
 
 
-# As of Linux 7.1: the start of sending is an op of its own, and no event any more. Also the other words that are new since.
+# As of Linux 7.1: the start of sending is an op of its own, and no event any more. With other words that are new since.
 STARTS = """
 #include <net/tcp.h>
 void abort(void);
