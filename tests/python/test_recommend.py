@@ -127,7 +127,8 @@ def test_the_command_tells_what_decided(call: Call, tmp_path: Any) -> None:
     taken({"remote": "public", "min_rtt_us_p50": 100_000, "bytes_retrans": 30_000}).write(file)
     told = call("recommend", "--from", file, "-q")
     assert told.code == 0
-    assert told.out.splitlines()[0] == "bbr    to public hosts at 100 ms (RTT 100 ms, loss 1.50 %, 30.0 Mbit/s)"
+    assert told.out.splitlines()[0] == "Simulated, not measured: each path 5 times under CUBIC and under BBR."
+    assert told.out.splitlines()[2] == "bbr    to public hosts at 100 ms (RTT 100 ms, loss 1.50 %, 30.0 Mbit/s)"
     assert "the goodput of CUBIC" in told.out
     assert "sysctl -w net.ipv4.tcp_congestion_control=bbr" in told.out
     found = json.loads(call("recommend", "--from", file, "--json").out)
@@ -135,6 +136,14 @@ def test_the_command_tells_what_decided(call: Call, tmp_path: Any) -> None:
         {"netns": "", "default": "bbr", "commands": ["sysctl -w net.ipv4.tcp_congestion_control=bbr"]}
     ]
     assert found["paths"][0]["bbr_over_cubic"]["n"] == 5
+
+
+def test_the_placeholders_of_a_route_are_explained_where_there_are_some(call: Call) -> None:
+    both = call("recommend", "--role", "public", "-q").out
+    assert "ip route change PREFIX … congctl cubic" in both and "# PREFIX … is the route of these far ends" in both
+    assert "congctl bbr" in both.splitlines()[-1]
+    alike = call("recommend", "--role", "data-centre", "-q").out
+    assert "PREFIX" not in alike and "net.ipv4.tcp_congestion_control=cubic" in alike
 
 
 def test_what_says_no_path_is_refused(call: Call, tmp_path: Any) -> None:

@@ -168,3 +168,11 @@ def test_sparklines_span_from_zero_to_the_largest() -> None:
     assert view.sparkline([1, 2, 3], 2) == "▆█"
     assert view.sparkline([0, 0], 4) == "▁▁"
     assert view.sparkline([1], 0) == ""
+
+
+def test_the_state_of_congestion_control_is_told_by_the_kernels_word() -> None:
+    told = {
+        state: dict(view.fields(pa.table({"ca_state": pa.array([state], pa.int32())})))["ca_state"]
+        for state in (0, 3, 9)
+    }
+    assert told == {0: "Open (0)", 3: "Recovery (3)", 9: "9"}

@@ -119,6 +119,8 @@ def _recorded(folders: Sequence[Path]) -> list[recommend.Path]:
 def _show(found: Sequence[recommend.Advice]) -> None:
     from tcpknee.doctor import recommend
 
+    say.line(f"Simulated, not measured: each path {recommend.SEEDS} times under CUBIC and under BBR.")
+    say.line()
     for advice in found:
         path = advice.path
         rtt, loss = human.quantity("time", path.rtt_us), human.quantity("pct", path.loss_pct)
@@ -131,3 +133,6 @@ def _show(found: Sequence[recommend.Advice]) -> None:
         say.lines(one.commands())
         if one.default == "bbr" or any(advice.algorithm == "bbr" for advice in one.others):
             say.line("knee doctor bbr-without-fq     # is fq where it sends?")
+    if any(one.others for one in recommend.by_namespace(found)):
+        say.line("# PREFIX … is the route of these far ends, whole, as `ip route` prints it:")
+        say.line("# ip route change 198.51.100.0/24 via 192.0.2.1 dev eth0 congctl bbr")

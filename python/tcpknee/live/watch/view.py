@@ -313,6 +313,10 @@ IDENTITY = {
 """Columns that tell when and who, which the page has last."""
 
 
+_CA_STATES = ("Open", "Disorder", "CWR", "Recovery", "Loss")
+"""TCP_CA_*, as the kernel and ss call them."""
+
+
 def fields(table: pyarrow.Table) -> list[tuple[str, str]]:
     """Every column that is told of the one socket of the table, with its unit: first how it fares, then who it is."""
     values = table.to_pylist()[0].values()
@@ -323,5 +327,7 @@ def fields(table: pyarrow.Table) -> list[tuple[str, str]]:
         unit = (field.metadata or {}).get(b"unit", b"").decode()
         text = f"{value:.4g}" if isinstance(value, float) else str(value)
         text = text.lower() if isinstance(value, bool) else text
+        if field.name == "ca_state" and value < len(_CA_STATES):
+            text = f"{_CA_STATES[value]} ({value})"
         told[field.name in IDENTITY].append((field.name, say.printable(f"{text} {unit}".strip())))
     return told[0] + told[1]
