@@ -20,7 +20,12 @@ MOST_BYTES = 256 << 20
 
 def content(path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
     """What a file holds. Raises OSError; RunFolderError for what is no file, or larger."""
-    with os.fdopen(_core.open_readable(path), "rb") as file:
+    return of_open(_core.open_readable(path), path, most_bytes=most_bytes)
+
+
+def of_open(descriptor: int, path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
+    """The same of one that was opened, which is closed. Raises OSError, RunFolderError."""
+    with os.fdopen(descriptor, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size > most_bytes:
             raise RunFolderError(

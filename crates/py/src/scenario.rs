@@ -2,12 +2,12 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::{LazyLock, Mutex};
 
 use knee_loader::Variant;
+use knee_observe::folder::open_readable;
 use knee_path::Path;
 use knee_path::queue::BufferLimit;
 use knee_scenario::Cell;
@@ -31,7 +31,9 @@ const FILE_MAX_MIB: u64 = 256;
 fn read_text(path: &str) -> io::Result<String> {
     let most = FILE_MAX_MIB << 20;
     let mut text = String::new();
-    let read = File::open(path)?.take(most + 1).read_to_string(&mut text)?;
+    let read = open_readable(path.as_ref())?
+        .take(most + 1)
+        .read_to_string(&mut text)?;
     match read as u64 > most {
         true => Err(io::Error::other(format!(
             "it has more than {FILE_MAX_MIB} MiB"

@@ -8,6 +8,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from tcpknee import reading
+from tcpknee.errors import RunFolderError
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -64,8 +67,8 @@ def best() -> Costs:
 def _known(path: Path) -> tuple[str, str] | None:
     """Kernel and machine of a profile; None: it cannot be read."""
     try:
-        found = tomllib.loads(path.read_text())
-    except (OSError, ValueError):
+        found = tomllib.loads(reading.content(path, most_bytes=1 << 20).decode())
+    except (OSError, ValueError, RecursionError, RunFolderError):
         return None
     kernel, machine = found.get("kernel"), found.get("machine")
     return (kernel, machine) if isinstance(kernel, str) and isinstance(machine, str) else None

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tcpknee import provenance
-from tcpknee.errors import KernelUnsupported
+from tcpknee import provenance, reading
+from tcpknee.errors import KernelUnsupported, RunFolderError
 from tcpknee.evidence import written
 from tcpknee.evidence.expect import Outcome
 from tcpknee.evidence.expressions import parse_value, terms_in
@@ -206,8 +206,8 @@ def _result(
 
 def _read(path: Path, claim: Claim, form: Form) -> Result | None:
     """A verdict that was written before, if it is of the same form and of the files as they are now."""
-    with suppress(OSError, ValueError, TypeError):
-        found = Result(**json.loads(path.read_text(encoding="utf-8")))
+    with suppress(OSError, ValueError, TypeError, RunFolderError):
+        found = Result(**reading.json_of(path))
         same = (found.engine, found.quick, found.sha256) == (form.engine, form.quick, sha256(claim, form.engine))
         if same and form.seed in (None, found.seed) and found.engine_version == provenance.engine_version():
             return found

@@ -6,12 +6,11 @@ A recording has none: what is known of it stands in its rows.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tcpknee import _core
+from tcpknee import _core, reading
 from tcpknee.errors import RunFolderError
 
 from .shapes import ANY, FLAG, NUMBER, TEXT, TIME, WHOLE, Optional, OrNull, Shape, mistake, one_of
@@ -124,8 +123,8 @@ def of_import(segment: Path) -> Path:
 def read(file: Path) -> dict[str, Any]:
     """One of them. Raises RunFolderError."""
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        found = reading.json_of(file)
+    except (OSError, ValueError) as error:
         raise RunFolderError(f"{file}: cannot be read as JSON: {error}.") from None
     if not isinstance(found, dict):
         raise RunFolderError(f"{file}: got a {type(found).__name__}; expected an object, as tcpknee writes it.")

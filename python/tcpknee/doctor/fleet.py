@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tcpknee.errors import UsageError
+from tcpknee.errors import RunFolderError, UsageError
 from tcpknee.human import counted
 from tcpknee.say import aligned
 
@@ -76,8 +76,8 @@ def judged(folder: Path, rules: Sequence[Rule] = RULES, tell: Callable[[int], ob
     settings: dict[str, dict[str, dict[str, str]]] = {}
     for at, path in enumerate(paths):
         try:
-            snapshot = Snapshot.read(path)
-        except UsageError as error:
+            snapshot = Snapshot.of_folder(path)
+        except (UsageError, RunFolderError) as error:
             unread.append((path.name, str(error)))
             continue
         name = snapshot.host["host"] or path.stem

@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tcpknee import _core
+from tcpknee import _core, reading
 from tcpknee.writing import cannot_write, new_file
 
 from .changes import BootCommands, BootFile, Change, NotPersistent, SysctlLine
@@ -180,7 +180,7 @@ def _brought(journal: Journal, path: Path, text: str | None) -> str:
 
 def _present(path: Path) -> str | None:
     try:
-        return path.read_text(errors="surrogateescape")
+        return reading.content(path, most_bytes=1 << 20).decode(errors="surrogateescape")
     except FileNotFoundError:
         return None
 

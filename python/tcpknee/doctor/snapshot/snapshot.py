@@ -5,13 +5,14 @@ from __future__ import annotations
 import gc
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from tcpknee import reading
 from tcpknee.errors import UsageError
 from tcpknee.human import suggest
 from tcpknee.writing import replacing
@@ -163,10 +164,24 @@ class Snapshot:
 
     @staticmethod
     def read(path: Path) -> Snapshot:
-        """Raises UsageError for what is no snapshot, is cut off, or comes from a newer version."""
-        try:
+        """One that the user named, as a file or a pipe. Raises UsageError for what is no snapshot, is cut off, or comes
+        from a newer version."""
+
+        def content() -> bytes:
             with path.open("rb") as file:
-                text = file.read(MOST_BYTES + 1)
+                return file.read(MOST_BYTES + 1)
+
+        return Snapshot._of(path, content)
+
+    @staticmethod
+    def of_folder(path: Path) -> Snapshot:
+        """One that lies in a folder. Raises also RunFolderError, for what is no file."""
+        return Snapshot._of(path, lambda: reading.content(path, most_bytes=MOST_BYTES))
+
+    @staticmethod
+    def _of(path: Path, content: Callable[[], bytes]) -> Snapshot:
+        try:
+            text = content()
         except OSError as error:
             raise UsageError(
                 f"{path}: cannot be read: {error.strerror or error}. `knee snapshot --out FILE` writes one."

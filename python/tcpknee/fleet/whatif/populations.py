@@ -6,13 +6,13 @@ Nothing was recorded on them here, so their predictions compare two simulations 
 from __future__ import annotations
 
 import csv
-import json
 import math
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path as File
 from typing import Any
 
+from tcpknee import reading
 from tcpknee.errors import UsageError
 
 from .fit import CALIBRATED, Fit, Tried
@@ -76,7 +76,7 @@ def _profiles(folder: File) -> Sequence[File]:
 
 def _of_profile(file: File) -> Path:
     try:
-        link: dict[str, Any] = json.loads(file.read_text())["config"]["uplink"]
+        link: dict[str, Any] = reading.json_of(file)["config"]["uplink"]
         cross = [_at_least_0(rate) for rate in link["cross_traffic_pattern"]]
         rate_kbit_per_sec = _at_least_0(link["bottleneck_bandwidth"])
         if not rate_kbit_per_sec:
