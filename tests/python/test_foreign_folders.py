@@ -151,9 +151,28 @@ def test_assign_leaves_nothing_but_its_own_files_to_the_user_who_called_sudo(
     (theirs / "assignments-000002.parquet").symlink_to(secret)
     (theirs / "assignments-000003.parquet").hardlink_to(secret)
     for folder in (theirs, of_root):
-        Heir(folder, []).take("assignments-*")
+        Heir(_core.Folder(folder)).take("assignments-*")
     given = {path for folder in (theirs, of_root) for path in folder.iterdir() if path.stat().st_uid == OTHER}
     assert given == {theirs / "assignments-000001.parquet"} and secret.stat().st_uid == 0
+
+
+def test_a_folder_that_is_swapped_meanwhile_gives_nothing_of_root_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUDO_UID", str(OTHER))
+    monkeypatch.setenv("SUDO_GID", str(OTHER))
+    theirs, etc = tmp_path / "theirs", tmp_path / "etc"
+    (etc / "cron.d").mkdir(parents=True)
+    (etc / "cron.d" / "assignments-000001.parquet").touch()
+    theirs.mkdir()
+    os.chown(theirs, OTHER, OTHER)
+    folder = _core.Folder(theirs / "cron.d")
+    (theirs / "cron.d" / "assignments-000001.parquet").touch()
+    theirs.rename(tmp_path / "moved")
+    theirs.symlink_to(etc)
+    Heir(folder).take("assignments-*")
+    assert {path.stat().st_uid for path in (etc, *etc.rglob("*"))} == {0}
+    assert {path.stat().st_uid for path in (tmp_path / "moved").rglob("*")} == {OTHER}
 
 
 def test_a_part_that_is_a_hard_link_to_a_file_of_root_is_left_alone(tmp_path: Path, secret: Path) -> None:

@@ -19,11 +19,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from tcpknee import _core, provenance
+from tcpknee import _core, provenance, reading
 from tcpknee.errors import RunFolderError
-from tcpknee.writing import replacing
+from tcpknee.writing import cannot_write, new_file, replacing
 
-from .heir import Heir, missing
+from .heir import Heir
 from .plan import Plan, told
 
 ABOUT = "assign.json"
@@ -36,6 +36,7 @@ _LOOK_SEC = 0.5
 """Between two looks at what the kernel did; its buffer holds that of seconds."""
 _STOP_SEC = 1.0
 """Between two looks for the file that ends it."""
+_STOP_BYTES = 1 << 16
 _GROUP_MS = 2_000
 """What a kill may cost of the log."""
 
@@ -76,21 +77,24 @@ def assign(
     any more; connections that were assigned keep their algorithm.
     """
     stop = stop or threading.Event()
-    made = missing(out)
-    lock = _core.Folder(out).lock(_LOCK)
+    try:
+        folder = _core.Folder(out)
+        lock = folder.lock(_LOCK)
+    except OSError as error:
+        raise cannot_write(out, error) from None
     if lock is None:
         raise RunFolderError(f"{out}: another `knee assign` writes there. Choose another --out, or end that one first.")
     try:
-        heir = Heir(out, made)
+        heir = Heir(folder)
         heir.take(_LOCK)
-        return _Running(plan, out, cgroup, heir).run(seconds, stop, progress)
+        return _Running(plan, out, cgroup, folder, heir).run(seconds, stop, progress)
     finally:
         lock.release()
 
 
 class _Running:
-    def __init__(self, plan: Plan, out: Path, cgroup: Path, heir: Heir) -> None:
-        self.plan, self.out, self.heir = plan, out, heir
+    def __init__(self, plan: Plan, out: Path, cgroup: Path, folder: _core.Folder, heir: Heir) -> None:
+        self.plan, self.out, self.folder, self.heir = plan, out, folder, heir
         self.phase = plan.phase(time.time_ns())
         self.outcome = Outcome(datetime.now(timezone.utc).isoformat(timespec="microseconds"))
         self.about = {
@@ -172,9 +176,12 @@ class _Running:
             "lost": outcome.lost,
             "guard": outcome.guard,
         }
-        with replacing(self.out / ABOUT) as file:
-            file.write((json.dumps(self.about | shown, indent=1, ensure_ascii=False) + "\n").encode())
-            self.heir.take_file(file.fileno())
+        try:
+            with new_file(self.folder, ABOUT) as file:
+                file.write((json.dumps(self.about | shown, indent=1, ensure_ascii=False) + "\n").encode())
+                self.heir.take_file(file.fileno())
+        except OSError as error:
+            raise cannot_write(self.out / ABOUT, error) from None
 
 
 _ROWS = 8192
@@ -184,8 +191,8 @@ _ROWS = 8192
 def stopped(folder: Path, began: str) -> str | None:
     """Why the assignment that began then is to end; None: it is not."""
     try:
-        found = json.loads((folder / STOP).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = reading.json_of(folder / STOP, most_bytes=_STOP_BYTES)
+    except (OSError, ValueError, RunFolderError):
         return None
     is_meant = isinstance(found, dict) and found.get("began") == began
     return str(found.get("why")) if is_meant else None
