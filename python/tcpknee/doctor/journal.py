@@ -22,11 +22,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from tcpknee import _core
+from tcpknee import _core, reading
 from tcpknee.errors import EngineError, TcpkneeError
 from tcpknee.writing import cannot_write, new_file
 
-from .changes import Change, State, change_of
+from .changes import Change, State, change_of, checked
 
 FOLDER = Path("/var/lib/tcpknee/doctor")
 FORMAT, VERSION = "tcpknee-journal", 1
@@ -91,8 +91,7 @@ class Journal:
         descriptor = self._held.open_own(_FILE)
         if descriptor is None:
             return
-        with os.fdopen(descriptor, "rb") as file:
-            text = file.read()
+        text = reading.of_open(descriptor, self.folder / _FILE)
         try:
             found = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -102,10 +101,8 @@ class Journal:
         if found.get("version") != VERSION:
             raise self.unreadable(f"its version is {found.get('version')}, and this release reads {VERSION}")
         try:
-            self.entries = [
-                Entry(**{**entry, "beside": [Beside(**one) for one in entry["beside"]]}) for entry in found["entries"]
-            ]
-            self.files = [WrittenFile(**one) for one in found["files"]]
+            self.entries = [_entry(entry) for entry in found["entries"]]
+            self.files = [WrittenFile(**checked(WrittenFile, one)) for one in found["files"]]
             for entry in self.entries:
                 _ = entry.subject
         except (KeyError, TypeError, TcpkneeError) as error:
@@ -138,6 +135,11 @@ class Journal:
             raise cannot_write(self.folder / _FILE, error) from None
 
 
+def _entry(found: Any) -> Entry:
+    beside = [Beside(**checked(Beside, one)) for one in found["beside"]]
+    return Entry(**checked(Entry, {**found, "beside": beside}))
+
+
 def synced(folder: Path) -> None:
     """The names in a folder are on the disk. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -150,7 +152,10 @@ def synced(folder: Path) -> None:
 @contextmanager
 def open_journal(folder: Path = FOLDER) -> Iterator[Journal]:
     """The journal, which no other process changes meanwhile. Raises EngineError, RunFolderError."""
-    lock = _core.Folder(folder).lock(_LOCK)
+    try:
+        lock = _core.Folder(folder).lock(_LOCK)
+    except OSError as error:
+        raise cannot_write(folder, error) from None
     if lock is None:
         raise EngineError(f"{folder}: another knee doctor is changing this host; wait for its end.")
     try:

@@ -22,6 +22,7 @@ from .change import (
     SysctlLine,
 )
 from .channels import Channels
+from .checked import checked
 from .coalesce import Coalesce
 from .masks import IrqAffinity, Rps, Xps
 from .offload import Offload
@@ -53,9 +54,8 @@ one that a sysctl names, so the sysctl has to be back first."""
 
 def change_of(found: Mapping[str, Any]) -> Change:
     """The change that `Change.json` gave. Raises KeyError, TypeError, UsageError."""
-    kinds = {kind.kind: kind for kind in KINDS}
-    fields = {name: value for name, value in found.items() if name != "kind"}
-    return kinds[found["kind"]](**fields)
+    kind = {kind.kind: kind for kind in KINDS}[found["kind"]]
+    return kind(**checked(kind, {name: value for name, value in found.items() if name != "kind"}))
 
 
 __all__ = [
@@ -82,4 +82,5 @@ __all__ = [
     "TxQueueLen",
     "Xps",
     "change_of",
+    "checked",
 ]

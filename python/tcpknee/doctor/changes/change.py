@@ -166,6 +166,13 @@ class Change(ABC):
             raise CannotChange(str(error)) from None
         except OSError as error:
             raise CannotChange(f"{self.target}: {_reason(error)}") from None
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            if not arguments:
+                raise
+            # It comes from a journal, which may have been edited.
+            raise CannotChange(
+                f"{self.target}: got the state {arguments!r}, which it never had ({error}). Put it right by hand."
+            ) from None
 
 
 def _reason(error: OSError) -> str:
