@@ -13,12 +13,15 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from . import _core, interrupts
 from .errors import RunFolderError
+
+_SPILL = "tcpknee-spill-"
+_LOCK = ".lock"
 
 
 def allow_foreign_folders() -> None:
@@ -52,6 +55,42 @@ def replacing(path: Path, *, make: bool = False, public: bool = False) -> Iterat
             yield file
     except OSError as error:
         raise cannot_write(path, error) from None
+
+
+@contextmanager
+def spill_folder() -> Iterator[Path]:
+    """A folder for what memory does not hold, which may be much. What killed processes of this user left of theirs goes
+    first."""
+    import tempfile
+
+    parent = Path(tempfile.gettempdir())
+    with suppress(OSError):
+        _sweep_spills(_core.Folder(parent, make=False))
+    lock = None
+    with ExitStack() as stack:
+        # Another process that sweeps can be quicker with the lock of a new folder, and takes that away.
+        while lock is None:
+            path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=_SPILL, ignore_cleanup_errors=True)))
+            with suppress(FileNotFoundError):
+                lock = _core.Folder(path, make=False).lock(_LOCK)
+        stack.callback(lock.release)
+        yield path
+
+
+def _sweep_spills(parent: _core.Folder) -> None:
+    for name in parent.names():
+        if not name.startswith(_SPILL):
+            continue
+        with suppress(OSError, RunFolderError):
+            folder = parent.open_folder(name)
+            if folder is None or folder.owner != os.geteuid():
+                continue
+            lock = folder.lock(_LOCK)
+            if lock is not None:
+                for file in folder.names():
+                    folder.remove(file)
+                parent.remove_empty(name)
+                lock.release()
 
 
 def cannot_write(path: Path, error: OSError, *, resumable: bool = False) -> RunFolderError:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from tcpknee.errors import RunFolderError, UsageError
 from tcpknee.human import suggest
+from tcpknee.writing import spill_folder
 
 from .manifest import not_kept
 from .partitions import damage
@@ -102,8 +102,8 @@ def opened(dataset: Dataset, *, external: bool = False) -> Iterator[duckdb.DuckD
 
     folder, tables, damaged = dataset.path, dataset.partitions, dict(dataset.damaged)
     # What does not fit memory goes to a folder of its own, not to the current one.
-    with tempfile.TemporaryDirectory(prefix="tcpknee-") as spill, duckdb.connect() as database:
-        database.execute(f"set temp_directory = {literal(spill)}")
+    with spill_folder() as spill, duckdb.connect() as database:
+        database.execute(f"set temp_directory = {literal(str(spill))}")
         # It would be drawn on stdout, among the answer, when a query takes 2 s.
         database.execute("set enable_progress_bar = false")
         if not external:

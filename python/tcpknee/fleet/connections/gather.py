@@ -6,7 +6,6 @@ those with one remainder of their cookie at a time. What does not fit is spilled
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcpknee.datasets import sql
 from tcpknee.errors import RunFolderError, UsageError
-from tcpknee.writing import cannot_write, replacing
+from tcpknee.writing import cannot_write, replacing, spill_folder
 
 from . import condition, opening
 from .assigned import Log
@@ -141,8 +140,8 @@ def opened(
     memory_bytes = size_bytes("memory", memory, example="4GiB", least=1)
     lake, given = _lake(data)
     folders = [] if lake else find(given, tags, partial=partial, notes=notes)
-    with tempfile.TemporaryDirectory(prefix="tcpknee-") as spill, duckdb.connect() as database:
-        database.execute(f"set temp_directory = {sql.literal(spill)}")
+    with spill_folder() as spill, duckdb.connect() as database:
+        database.execute(f"set temp_directory = {sql.literal(str(spill))}")
         database.execute("set preserve_insertion_order = false")
         # It would be drawn on stdout.
         database.execute("set enable_progress_bar = false")
