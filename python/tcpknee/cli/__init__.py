@@ -72,10 +72,26 @@ def _told(error: Exception) -> int:
             said = f"{error.param.get_error_hint(context).strip(chr(39))}: {error.message}" if context else said
         stop = "" if said.endswith((".", "?")) else "."
         return _refuse(f"{path}: {said}{stop} `{path} --help` says what there is.")
+    if refused := _refused_by_the_system(error):
+        return _refuse(f"knee: {refused}")
     import traceback
 
     traceback.print_exception(error)
     return _refuse("knee: the lines above show a defect of tcpknee; please report them.")
+
+
+def _refused_by_the_system(error: Exception) -> str | None:
+    """What the system did not give this process, where nobody nearer said it; None: it is a defect of ours."""
+    if isinstance(error, OSError) and error.errno is not None:
+        at = f"{error.filename}: " if error.filename is not None else ""
+        said = f"{at}{error.strerror}"
+    elif isinstance(error, MemoryError):
+        said = "there is not enough memory"
+    elif isinstance(error, RuntimeError) and str(error) == "can't start new thread":
+        said = "no further thread can be started"
+    else:
+        return None
+    return f"{said}. Look at the limits of this process (ulimit -a), at its rights, and at the room that is left."
 
 
 def _is_text(word: str) -> bool:
