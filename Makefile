@@ -127,7 +127,7 @@ mutants: $(VENV)/.dev ## change one place of the sources at a time: does a quick
 .PHONY: bench
 bench: fast ## speed, memory and start-up time, with the facts of this machine
 	@tools/machine.sh
-	$(if $(filter tuned,$(shell cat $(VENV)/.core 2>/dev/null)),RUSTFLAGS='$(TUNED)') cargo bench --quiet --locked -p knee-sim
+	$(if $(filter tuned,$(shell cat $(VENV)/.core 2>/dev/null)),RUSTFLAGS='$(TUNED)') cargo bench --quiet --locked -p knee-sim --features bench
 	@tools/need.sh --optional ip ethtool
 	$(if $(filter 0,$(shell id -u)),,unshare --map-root-user )cargo bench --quiet --locked -p knee-link
 	$(BIN)/python tools/bench_command.py

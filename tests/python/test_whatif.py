@@ -167,6 +167,7 @@ def test_bbr_gains_on_a_lossy_path_as_predicted_and_the_naive_replay_misses_it()
     assert found.stayed == {}
 
 
+@pytest.mark.slow("several shares of a path that many connections have are simulated")
 def test_along_adoption_who_shares_a_path_is_told_apart_from_who_moved() -> None:
     shallow = replace(PLAIN, buffer_bytes=20_000)
     paths = [known(shallow, load("cubic", "cubic"))]

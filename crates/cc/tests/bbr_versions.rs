@@ -1,8 +1,6 @@
 //! What BBR 2 and 3 do each their own way, as Google's files do it (docs/against.md).
 
-mod common;
-
-use common::Conn;
+use crate::common::Conn;
 use knee_cc::{CaState, Op};
 
 const RTT_US: u32 = 40_000;

@@ -1,9 +1,7 @@
 //! BIC: binary search up to W_max, the mirror image beyond (Xu, Harfoush, Rhee 2004), with Linux' constants and its
 //! division by packets per ACK.
 
-mod common;
-
-use common::{Conn, HZ};
+use crate::common::{Conn, HZ};
 use knee_cc::{CaState, Op};
 
 /// In avoidance at `cwnd` after a loss at `w_max`, so many packets per ACK having been the rule.

@@ -1,8 +1,6 @@
 //! CDG backs off by the gradient of the delay, as Hayes and Armitage (2011) say, in Linux' units.
 
-mod common;
-
-use common::{Conn, MSS_BYTES};
+use crate::common::{Conn, MSS_BYTES};
 use knee_cc::{CaState, Event, INFINITE_SSTHRESH, Op};
 
 const RTT_US: u32 = 20_000;

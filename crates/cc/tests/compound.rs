@@ -1,8 +1,6 @@
 //! Compound does what draft-sridharan-tcpm-ctcp-02 says of its two windows.
 
-mod common;
-
-use common::Conn;
+use crate::common::Conn;
 use knee_cc::{CaState, Op};
 
 const BASE_US: u32 = 100_000;

@@ -1,8 +1,6 @@
 //! CUBIC follows the curve of RFC 9438, Reno where Reno is faster, and HyStart out of slow start.
 
-mod common;
-
-use common::{Conn, HZ};
+use crate::common::{Conn, HZ};
 use knee_cc::{CaState, Event, INFINITE_SSTHRESH, Op};
 
 const RTT_US: u32 = 100_000;

@@ -1,8 +1,6 @@
 //! CUBIC before Linux 4.0: cubic's code with growth counted in ACKs, and nothing else.
 
-mod common;
-
-use common::Conn;
+use crate::common::Conn;
 use knee_cc::{CaState, Op, find};
 
 const RTT_US: u32 = 100_000;

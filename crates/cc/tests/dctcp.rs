@@ -1,9 +1,7 @@
 //! DCTCP does what RFC 8257 says, in Linux' units: alpha follows the share of marked packets, and the receiver's
 //! half tells each packet's mark.
 
-mod common;
-
-use common::{Conn, MSS_BYTES};
+use crate::common::{Conn, MSS_BYTES};
 use knee_cc::{ACK_STATE_DELAYED, ACK_STATE_ECHO, AckPrior, CaState, EcnMode, Event, Op};
 
 fn dctcp(params: &[(&str, u32)]) -> Conn {

@@ -1,12 +1,10 @@
 //! Each algorithm's behaviour on one fixed walk, as a row of `tests/golden/cc.txt`. A row that changes is a change of
 //! behaviour: explain it in the commit that changes the row.
 
-mod common;
-
 use std::path::Path;
 
-use common::digest::{Digest, Random, asked, golden_rows};
-use common::{Conn, MSS_BYTES};
+use crate::common::digest::{Digest, Random, asked, golden_rows};
+use crate::common::{Conn, MSS_BYTES};
 use knee_cc::{
     ACK_ECE, ACK_MAYBE_DELAYED, ACK_SLOWPATH, ACK_SND_UNA_ADVANCED, ACK_STATE_DELAYED,
     ACK_STATE_ECHO, CaState, EcnMode, Event, Op, find,

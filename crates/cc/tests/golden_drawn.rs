@@ -5,12 +5,10 @@
 //! an algorithm compares is often equal, and parameters often stand at their bounds. Some connections are wild: every
 //! word that an op is shown is drawn, with a liking for the edges.
 
-mod common;
-
 use std::path::Path;
 
-use common::Conn;
-use common::digest::{Digest, Random, SIDE_OPS, asked, golden_rows};
+use crate::common::Conn;
+use crate::common::digest::{Digest, Random, SIDE_OPS, asked, golden_rows};
 use knee_cc::{
     ACK_ECE, ACK_MAYBE_DELAYED, ACK_SLOWPATH, ACK_SND_UNA_ADVANCED, ACK_STATE_DELAYED,
     ACK_STATE_ECHO, Algorithm, CaState, CcIn, EcnMode, Event, Op, PacingStatus,

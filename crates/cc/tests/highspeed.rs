@@ -1,9 +1,7 @@
 //! HighSpeed TCP: every row of RFC 3649's table computed anew, the points its response function is drawn through, and
 //! Linux' counting of ACKs.
 
-mod common;
-
-use common::Conn;
+use crate::common::Conn;
 use knee_cc::Op;
 
 const RTT_US: u32 = 100_000;

@@ -1,9 +1,7 @@
 //! H-TCP: the increase as a function of the time since the last loss, the adaptive decrease, and Linux' counting of
 //! ACKs (draft-leith-tcp-htcp-06; Linux 6.12 tcp_htcp.c).
 
-mod common;
-
-use common::{Conn, HZ};
+use crate::common::{Conn, HZ};
 use knee_cc::{CaState, Op};
 
 const RTT_US: u32 = 100_000;

@@ -1,9 +1,7 @@
 //! Hybla: growth per second as over the reference RTT (Caini and Firrincieli 2004), with Linux' fixed point and its
 //! counting of ACKs.
 
-mod common;
-
-use common::Conn;
+use crate::common::Conn;
 use knee_cc::{CaState, CcIn, CcOut, Instance, Op, find};
 
 /// A connection whose handshake measured `srtt_us`.

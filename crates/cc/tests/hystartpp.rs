@@ -1,8 +1,6 @@
 //! HyStart++ as an option of Reno and CUBIC: the rules of RFC 9406 sections 4.2 and 4.3.
 
-mod common;
-
-use common::{Conn, MSS_BYTES};
+use crate::common::{Conn, MSS_BYTES};
 use knee_cc::{INFINITE_SSTHRESH, Op};
 
 const RTT_US: u32 = 40_000;

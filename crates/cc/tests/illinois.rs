@@ -1,9 +1,7 @@
 //! Illinois: increase and decrease as functions of the queueing delay (Liu, Basar, Srikant 2008), in Linux' fixed
 //! point.
 
-mod common;
-
-use common::Conn;
+use crate::common::Conn;
 use knee_cc::{CaState, Op};
 
 const WINDOW: u32 = 1000;

@@ -1,9 +1,7 @@
 //! LP yields to a rise of the one-way delay, as Kuzmanovic and Knightly (2003) say, in Linux' arithmetic. The other
 //! end's clock has no offset, as with net.ipv4.tcp_timestamps = 2.
 
-mod common;
-
-use common::{Conn, MSS_BYTES};
+use crate::common::{Conn, MSS_BYTES};
 use knee_cc::Op;
 
 const OWD_MS: u32 = 20;

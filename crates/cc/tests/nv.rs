@@ -1,8 +1,6 @@
 //! NV keeps its pad in the queue, and judges only by many ACKs.
 
-mod common;
-
-use common::{Conn, MSS_BYTES};
+use crate::common::{Conn, MSS_BYTES};
 use knee_cc::{CaState, Op};
 
 const BASE_US: u32 = 1_000;

@@ -1,8 +1,6 @@
 //! Prague does what its draft says: a window with a fraction that marks cut by half their share.
 
-mod common;
-
-use common::{Conn, MSS_BYTES};
+use crate::common::{Conn, MSS_BYTES};
 use knee_cc::{ACK_ECE, CaState, EcnMode, Event, Op, PacingStatus};
 
 const RTT_US: u32 = 50_000;

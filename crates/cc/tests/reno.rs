@@ -1,8 +1,6 @@
 //! Reno does what RFC 5681 says, in Linux' units.
 
-mod common;
-
-use common::Conn;
+use crate::common::Conn;
 use knee_cc::Op;
 
 const RTT_US: u32 = 50_000;

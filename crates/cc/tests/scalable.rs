@@ -1,8 +1,6 @@
 //! Scalable TCP: growth and decrease in proportion to the window (Kelly 2003), packets counted as Linux counts them.
 
-mod common;
-
-use common::Conn;
+use crate::common::Conn;
 use knee_cc::Op;
 
 const RTT_US: u32 = 50_000;

@@ -1,8 +1,6 @@
 //! Vegas keeps between alpha and beta packets in the queue.
 
-mod common;
-
-use common::Conn;
+use crate::common::Conn;
 use knee_cc::CaState;
 
 const BASE_US: u32 = 50_000;

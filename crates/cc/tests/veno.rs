@@ -1,8 +1,6 @@
 //! Veno tells random loss from a full queue.
 
-mod common;
-
-use common::Conn;
+use crate::common::Conn;
 use knee_cc::Op;
 
 const BASE_US: u32 = 50_000;

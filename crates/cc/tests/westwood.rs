@@ -1,8 +1,6 @@
 //! Westwood+ comes back to what the path carried.
 
-mod common;
-
-use common::{Conn, MSS_BYTES};
+use crate::common::{Conn, MSS_BYTES};
 use knee_cc::ACK_SLOWPATH;
 
 const RTT_US: u32 = 100_000;

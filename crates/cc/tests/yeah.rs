@@ -1,8 +1,6 @@
 //! YeAH: fast on a short queue, Reno on a long one, and decongestion before the queue overflows.
 
-mod common;
-
-use common::Conn;
+use crate::common::Conn;
 use knee_cc::Op;
 
 const BASE_US: u32 = 100_000;

@@ -16,7 +16,7 @@ pub mod routing;
 pub mod settings;
 pub mod sock_diag;
 pub mod sysctl;
-#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
 pub mod testing;
 pub mod threads;
 pub mod totals;

@@ -1,12 +1,12 @@
 //! Axes of several keys: `[[zip]]`, whose lists vary together, and `[[sample]]`, whose rows are paths.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{FILE, edited, names};
+use crate::common::{FILE, edited, names};
 use knee_scenario::{Cell, Names, Scenario, ScenarioErrors, parse, read_cell};
 use knee_units::files::ReadFile;
 

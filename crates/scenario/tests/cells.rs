@@ -1,10 +1,8 @@
 //! Cells one by one: resolved when asked for, written with their files and read again, told apart by their hash.
 
-mod common;
-
 use std::collections::HashSet;
 
-use common::{GOOD, edited, names, read};
+use crate::common::{GOOD, edited, names, read};
 use knee_scenario::{Cell, Names, Scenario, parse, read_cell};
 use knee_units::files::ReadFile;
 

@@ -1,6 +1,6 @@
 //! Every file of the gallery is a scenario that says what it is for.
 
-mod common;
+use crate::common;
 
 use std::path::PathBuf;
 

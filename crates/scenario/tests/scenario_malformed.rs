@@ -1,10 +1,8 @@
 //! Damaged scenario files: each is refused, a paragraph for each mistake, or is still a
 //! scenario. None makes the parser panic.
 
-mod common;
-
-use common::refusal::assert_is_a_paragraph_for_each_mistake;
-use common::{FILE, GOOD, read};
+use crate::common::refusal::assert_is_a_paragraph_for_each_mistake;
+use crate::common::{FILE, GOOD, read};
 use knee_units::rng::Stream;
 use proptest::prelude::*;
 

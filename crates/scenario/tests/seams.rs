@@ -1,6 +1,6 @@
 //! Walks the registry: whoever adds a workload is enrolled here without a further line.
 
-mod common;
+use crate::common;
 
 use knee_scenario::WorkloadSpec;
 use knee_scenario::workload::{App, Counts, WORKLOADS, WorkloadKind};

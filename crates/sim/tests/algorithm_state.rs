@@ -1,8 +1,6 @@
 //! What `samples` tell of an algorithm's own view of the path.
 
-mod common;
-
-use common::{PAYLOAD_SHARE, run};
+use crate::common::{PAYLOAD_SHARE, run};
 
 fn alone(algorithm: &str) -> knee_sim::Output {
     run(&format!(

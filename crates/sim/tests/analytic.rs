@@ -3,9 +3,9 @@
 //! Method: one bulk flow; utilisation is payload goodput over rate x 1448/1500,
 //! in the steady part after a warm-up that leaves slow start out.
 
-mod common;
+use crate::common;
 
-use common::{LARGE_BUFFERS, NO_SSTHRESH, PAYLOAD_SHARE, assert_within, run, utilisation};
+use crate::common::{LARGE_BUFFERS, NO_SSTHRESH, PAYLOAD_SHARE, assert_within, run, utilisation};
 
 fn drop_tail_utilisation(algorithm: &str, buffer: &str) -> f64 {
     utilisation_of(algorithm, buffer, "40ms", "")

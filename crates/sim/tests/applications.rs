@@ -1,8 +1,6 @@
 //! What applications do beside writing and reading at once: servers that compute, and writes that come in crumbs.
 
-mod common;
-
-use common::{MSS_BYTES, assert_within, run};
+use crate::common::{MSS_BYTES, assert_within, run};
 use knee_sim::Output;
 use knee_tables::Table;
 

@@ -2,13 +2,11 @@
 //! a gain cycle of eight phases, four segments in PROBE_RTT. A test for each, named by the case; the policer's are in
 //! `policer.rs`.
 
-mod common;
-
-use common::bbr::{
+use crate::common::bbr::{
     APP_LIMITED, BDP, Case, RATE, RTT_MS, assert_startup_goes_on_after_probe_rtt, bw_at, events,
     first, found_ms, least, most, names, phases, rounds, row_at, rows_between,
 };
-use common::{LARGE_BUFFERS, assert_within, run, utilisation};
+use crate::common::{LARGE_BUFFERS, assert_within, run, utilisation};
 
 #[test]
 fn startup_exits_on_a_bandwidth_plateau() {

@@ -1,13 +1,11 @@
 //! BBR 2 in the example test cases of draft-ietf-ccwg-bbr that apply to it. A test for each, named by the case.
 
-mod common;
-
-use common::bbr::{
+use crate::common::bbr::{
     APP_LIMITED, BDP, Case, NO_PROBE_RTT, RATE, RTT_MS, assert_startup_goes_on_after_probe_rtt,
     bw_at, each_nth_after, events, first, found_ms, index_of, least, most, names, phases,
     retransmitted, rounds, row_at, rows_between, used,
 };
-use common::{LARGE_BUFFERS, MSS_BYTES, assert_within, run, utilisation};
+use crate::common::{LARGE_BUFFERS, MSS_BYTES, assert_within, run, utilisation};
 
 #[test]
 fn startup_exits_on_a_bandwidth_plateau() {

@@ -1,15 +1,13 @@
 //! BBR 3 does what the example test cases of draft-ietf-ccwg-bbr ask for: a test for each, named by the case.
 //! The cases of one phase after the other are here, those of paths in `bbr3_paths.rs`.
 
-mod common;
-
-use common::assert_within;
-use common::bbr::{
+use crate::common::assert_within;
+use crate::common::bbr::{
     APP_LIMITED, BDP, Case, NO_PROBE_RTT, RATE, RTT_MS, assert_startup_goes_on_after_probe_rtt,
     bw_at, each_nth_after, first, found_ms, index_of, least, most, names, phases, rounds, row_at,
     rows_between,
 };
-use common::utilisation;
+use crate::common::utilisation;
 use knee_sim::Output;
 
 fn gain_in(output: &Output, at_ms: i64) -> f64 {

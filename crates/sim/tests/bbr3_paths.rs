@@ -1,13 +1,11 @@
 //! BBR 3 does what the example test cases of draft-ietf-ccwg-bbr ask for: aggregation, BDPs below a packet, rates that
 //! change, policers, and losses that were none. A test for each, named by the case.
 
-mod common;
-
-use common::bbr::{
+use crate::common::bbr::{
     BDP, Case, NO_PROBE_RTT, RATE, RTT_MS, bw_at, events, first, found_ms, index_of, least, most,
     phases, retransmitted, rounds, row_at, rows_between, used,
 };
-use common::{LARGE_BUFFERS, PAYLOAD_SHARE, assert_within, run, utilisation};
+use crate::common::{LARGE_BUFFERS, PAYLOAD_SHARE, assert_within, run, utilisation};
 use knee_sim::Output;
 
 #[test]

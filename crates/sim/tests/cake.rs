@@ -1,9 +1,7 @@
 //! cake between senders that react: what its own tests claim for packets that
 //! do not holds for TCP too, and the engine asks its shaper when it says.
 
-mod common;
-
-use common::{PAYLOAD_SHARE, assert_within, run};
+use crate::common::{PAYLOAD_SHARE, assert_within, run};
 
 /// Goodput of each of `count` flows, besides that of one flow of another table.
 fn goodputs(path: &str, hosts: &str, count: u32) -> Vec<f64> {

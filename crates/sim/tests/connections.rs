@@ -3,9 +3,7 @@
 //! Method: thousands of short transfers and dialogues on paths that lose, reorder, copy and delay, once with each connection
 //! given up when it is over, once with all kept to the end ([`Options::keep_connections`]): tables and captures are the same.
 
-mod common;
-#[path = "common/digest.rs"]
-mod digest;
+use crate::common::{self, digest};
 
 use digest::digest;
 use knee_sim::{Options, Output};

@@ -2,9 +2,7 @@
 //!
 //! Linux means 6.12.117 over netem in user-mode Linux, with the same path and without offloads, one run of 30 s each.
 
-mod common;
-
-use common::{LARGE_BUFFERS, NO_SSTHRESH, assert_within, run};
+use crate::common::{LARGE_BUFFERS, NO_SSTHRESH, assert_within, run};
 use knee_sim::Output;
 
 fn as_linux(algorithm: &str, rate: &str, rtt: &str, buffer: &str, seed: u32) -> Output {

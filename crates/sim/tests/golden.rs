@@ -2,7 +2,7 @@
 //!
 //! Method: the table at tests/golden/sim.txt in the repository's root must match
 //! to the letter. When a change is meant, write it anew and say why in the commit:
-//! `KNEE_WRITE_GOLDEN=1 cargo test -p knee-sim --test golden`.
+//! `KNEE_WRITE_GOLDEN=1 cargo test -p knee-sim --test all golden::`.
 //!
 //! Rows of one path may be equal: dctcp and lp are Reno on every path that
 //! does not mark, compound and cdg on some (their rows of `1bdp` differ), yeah
@@ -10,9 +10,7 @@
 //! Reno on all of them: simulated hosts add a random offset to their
 //! timestamps, as Linux does by default, and lp then sees no delay.
 
-mod common;
-#[path = "common/golden.rs"]
-mod golden;
+use crate::common::{self, golden};
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -97,7 +95,7 @@ fn table() -> String {
 
 #[test]
 fn results_are_those_of_the_golden_table() {
-    assert_golden(&table(), "sim.txt", "golden");
+    assert_golden(&table(), "sim.txt", "all golden::");
 }
 
 /// Read from the table, which the test above holds to what is simulated.

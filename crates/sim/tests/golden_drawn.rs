@@ -2,16 +2,10 @@
 //! what the chosen ones of golden_tables.rs do not come to.
 //!
 //! Method: the rows at tests/golden/sim_drawn.txt must match to the letter. When a change is meant, write them anew and
-//! say why in the commit: `KNEE_WRITE_GOLDEN=1 cargo test -p knee-sim --test golden_drawn`. Another version of proptest
+//! say why in the commit: `KNEE_WRITE_GOLDEN=1 cargo test -p knee-sim --test all golden_drawn::`. Another version of proptest
 //! may draw others.
 
-mod common;
-#[path = "common/digest.rs"]
-mod digest;
-#[path = "common/drawn.rs"]
-mod drawn;
-#[path = "common/golden.rs"]
-mod golden;
+use crate::common::{self, digest, drawn, golden};
 
 use std::fmt::Write as _;
 
@@ -49,5 +43,5 @@ fn table() -> String {
 
 #[test]
 fn every_value_and_packet_is_that_of_the_golden_digests() {
-    assert_golden(&table(), "sim_drawn.txt", "golden_drawn");
+    assert_golden(&table(), "sim_drawn.txt", "all golden_drawn::");
 }

@@ -2,13 +2,9 @@
 //! each trouble of a path and each setting of the hosts, as digests; before them every parameter of a queue and its bounds.
 //!
 //! Method: the rows at tests/golden/sim_tables.txt must match to the letter. When a change is meant, write them anew and
-//! say why in the commit: `KNEE_WRITE_GOLDEN=1 cargo test -p knee-sim --test golden_tables`.
+//! say why in the commit: `KNEE_WRITE_GOLDEN=1 cargo test -p knee-sim --test all golden_tables::`.
 
-mod common;
-#[path = "common/digest.rs"]
-mod digest;
-#[path = "common/golden.rs"]
-mod golden;
+use crate::common::{self, digest, golden};
 
 use std::fmt::Write as _;
 
@@ -208,5 +204,5 @@ fn table() -> String {
 
 #[test]
 fn every_value_and_packet_is_that_of_the_golden_digests() {
-    assert_golden(&table(), "sim_tables.txt", "golden_tables");
+    assert_golden(&table(), "sim_tables.txt", "all golden_tables::");
 }

@@ -1,8 +1,8 @@
 //! Paths of several hops: what follows from the hops alone, and the parking lot.
 
-mod common;
+use crate::common;
 
-use common::{assert_within, run};
+use crate::common::{assert_within, run};
 use knee_sim::Output;
 use knee_tables::Table;
 

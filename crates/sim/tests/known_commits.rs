@@ -4,14 +4,12 @@
 //! Method: each prediction is a row of docs/known-commits.md, with the published costs and with others between their bounds.
 //! When one changes, the test prints the row that the page should have.
 
-mod common;
-
 use std::io;
 
 use knee_sim::Output;
 use knee_units::rng::Stream;
 
-use common::{cell_with_files, run_cell};
+use crate::common::{cell_with_files, run_cell};
 
 const PUBLISHED: &str = include_str!("../../../hosts/published.toml");
 const PAGE: &str = include_str!("../../../docs/known-commits.md");

@@ -3,9 +3,7 @@
 //! Method: one flow on a path that has room; the limit under test is the only
 //! small thing.
 
-mod common;
-
-use common::{algorithms, assert_within, cell, run};
+use crate::common::{algorithms, assert_within, cell, run};
 use knee_sim::{Options, Output};
 use knee_tables::{Flows, Nullable};
 

@@ -1,10 +1,8 @@
 //! Hosts whose work takes time.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{counters, run};
+use crate::common::{counters, run};
 use knee_host::COSTS;
 use knee_sim::Output;
 use proptest::prelude::*;

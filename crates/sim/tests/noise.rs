@@ -1,8 +1,6 @@
 //! Hosts that are late: what they delay, and what they leave as it is.
 
-mod common;
-
-use common::{run, run_captured};
+use crate::common::{run, run_captured};
 use knee_sim::Output;
 
 /// CUBIC with a link to itself.

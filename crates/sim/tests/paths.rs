@@ -1,9 +1,9 @@
 //! Paths that are not even: what each key does to a flow, as far as it can be
 //! told in advance.
 
-mod common;
+use crate::common;
 
-use common::{PAYLOAD_SHARE, assert_within, run, run_captured};
+use crate::common::{PAYLOAD_SHARE, assert_within, run, run_captured};
 use knee_sim::Output;
 use knee_transit::impairment::{
     Form, IMPAIRMENTS, Impairment, ImpairmentKind, ImpairmentSpec, Impairments, Key, Passage,

@@ -5,9 +5,9 @@
 //! begin and end with losses, lose a fifth of what they deliver and agree in
 //! their rate are a policer, whose rate is then used for 48 round trips.
 
-mod common;
+use crate::common;
 
-use common::{LARGE_BUFFERS, PAYLOAD_SHARE, assert_within};
+use crate::common::{LARGE_BUFFERS, PAYLOAD_SHARE, assert_within};
 use knee_sim::Output;
 
 const POLICED_BITS_PER_SEC: f64 = 10e6;

@@ -1,10 +1,8 @@
 //! When a host of the model polls its receive queues, how much at a time, and how it sends through several.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{counters, run};
+use crate::common::{counters, run};
 use knee_sim::Output;
 
 /// Flows through a receiver with costs, `path` and `receiver` as lines of their tables.

@@ -3,14 +3,12 @@
 //! Method: thousands of random scenarios (common/drawn.rs), as text, through the parser and the simulator. The
 //! generator's seed is fixed, so that a failure is everyone's failure; PROPTEST_CASES asks for more cases.
 
-mod common;
-#[path = "common/drawn.rs"]
-mod drawn;
+use crate::common::{self, drawn};
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use common::run_cell;
+use crate::common::run_cell;
 use drawn::{algorithm, scenario};
 use knee_path::queue::BufferLimit;
 use knee_scenario::{Cell, WorkloadSpec};

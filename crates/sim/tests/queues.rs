@@ -1,8 +1,6 @@
 //! The queues under the simulator's TCP: what each is there for.
 
-mod common;
-
-use common::{assert_within, run, utilisation};
+use crate::common::{assert_within, run, utilisation};
 use knee_path::queue::QUEUES;
 use knee_sim::Output;
 

@@ -4,9 +4,7 @@
 //! Method: one flow on a path made so that the rule in question decides the
 //! outcome; tables or the capture at the sender's interface tell.
 
-mod common;
-
-use common::{MSS_BYTES, algorithms, assert_within, run, run_captured};
+use crate::common::{MSS_BYTES, algorithms, assert_within, run, run_captured};
 use knee_sim::CapturedPacket;
 
 fn events(output: &knee_sim::Output, name: &str) -> usize {

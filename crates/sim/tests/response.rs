@@ -12,9 +12,7 @@
 //! 1.3 s around K, see docs/simulator.md). There we are held to what Linux 6.12
 //! does over netem in user-mode Linux, with every n-th packet dropped by tc gact.
 
-mod common;
-
-use common::{LARGE_BUFFERS, MSS_BYTES, assert_within, run};
+use crate::common::{LARGE_BUFFERS, MSS_BYTES, assert_within, run};
 use knee_sim::Output;
 
 /// An ACK per packet, for laws whose growth is per ACK. Follows [`LARGE_BUFFERS`], whose last table is the receiver's.

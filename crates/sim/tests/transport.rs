@@ -4,9 +4,9 @@
 //! rule in question decides the outcome; tables or the capture at the sender's
 //! interface are compared with what the rule says.
 
-mod common;
-
-use common::{LARGE_BUFFERS, MSS_BYTES, algorithms, assert_within, rows_of, run, run_captured};
+use crate::common::{
+    LARGE_BUFFERS, MSS_BYTES, algorithms, assert_within, rows_of, run, run_captured,
+};
 use knee_sim::CapturedPacket;
 
 fn data(packet: &CapturedPacket) -> bool {

@@ -10,9 +10,9 @@
 //! and not with this; here the assumptions are replaced by what was measured, one
 //! by one.
 
-mod common;
+use crate::common;
 
-use common::{cell, rows_of, run_cell};
+use crate::common::{cell, rows_of, run_cell};
 use knee_sim::Output;
 use knee_tables::Table;
 

@@ -1,8 +1,6 @@
 //! Workload web: transfers that come and go, in the simulator.
 
-mod common;
-
-use common::{assert_within, cell, run, run_cell};
+use crate::common::{assert_within, cell, run, run_cell};
 
 /// A web source on an idle link, and whatever stands before it.
 fn text(before: &str, web: &str) -> String {

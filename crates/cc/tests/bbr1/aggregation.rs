@@ -1,6 +1,6 @@
 //! Aggregated ACKs.
 
-use crate::{BDP, in_smooth_probe_bw, lump, round, smooth};
+use super::{BDP, in_smooth_probe_bw, lump, round, smooth};
 
 #[test]
 fn bbr1_adds_the_excess_of_aggregated_acks_for_five_to_ten_rounds() {

@@ -1,7 +1,7 @@
 //! What BBR tells of its model.
 
+use super::{BDP, PACKETS_PER_MS, RTT_US, Round, bbr, round};
 use crate::common::{Conn, MSS_BYTES};
-use crate::{BDP, PACKETS_PER_MS, RTT_US, Round, bbr, round};
 
 #[test]
 fn bbr1_tells_nothing_of_the_path_before_the_first_ack() {

@@ -1,7 +1,7 @@
 //! Pacing: who does it, in what bursts, and up to which rate.
 
+use super::{Round, bbr, round};
 use crate::common::Conn;
-use crate::{Round, bbr, round};
 use knee_cc::{Op, PacingStatus};
 
 #[test]

@@ -1,7 +1,7 @@
 //! The model of a policer.
 
+use super::{BDP, PACKETS_PER_MS, RTT_US, Round, gain, in_probe_bw, lossy, round};
 use crate::common::{Conn, MSS_BYTES};
-use crate::{BDP, PACKETS_PER_MS, RTT_US, Round, gain, in_probe_bw, lossy, round};
 use knee_cc::{CaState, Event, Op};
 
 /// An interval that the model may take: `rounds` rounds at `packets_per_ms`, the last with `loss_pct` of all of it.

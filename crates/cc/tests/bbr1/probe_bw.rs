@@ -1,10 +1,10 @@
 //! PROBE_BW: its gain cycle, the window, and the filter of bandwidths.
 
-use crate::common::MSS_BYTES;
-use crate::{
+use super::{
     BDP, PACKETS_PER_MS, RTT_US, Round, bbr, gain, in_probe_bw, in_smooth_probe_bw, round,
     until_probe,
 };
+use crate::common::MSS_BYTES;
 
 #[test]
 fn bbr1_gain_cycle_is_probe_drain_and_six_cruises() {

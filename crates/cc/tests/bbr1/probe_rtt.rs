@@ -1,10 +1,10 @@
 //! PROBE_RTT, and the minimum of RTTs.
 
-use crate::common::Conn;
-use crate::{
+use super::{
     BDP, PACKETS_PER_MS, RTT_US, Round, SMOOTH, four_packets, gain, in_probe_bw,
     in_smooth_probe_bw, longer, round,
 };
+use crate::common::Conn;
 use knee_cc::Op;
 
 /// Rounds at a longer RTT until the window drops; returns the time since `c.stack.now_us` was `since_us`.

@@ -1,10 +1,10 @@
 //! Losses, recovery, undo and idle.
 
-use crate::common::Conn;
-use crate::{
+use super::{
     BDP, PACKETS_PER_MS, RTT_US, Round, bbr, gain, in_probe_bw, in_smooth_probe_bw, longer, lump,
     overfull, round, until_probe,
 };
+use crate::common::Conn;
 use knee_cc::{CaState, Event, Op};
 
 #[test]

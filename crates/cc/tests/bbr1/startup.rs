@@ -1,7 +1,7 @@
 //! STARTUP and DRAIN.
 
+use super::{BDP, PACKETS_PER_MS, RTT_US, Round, bbr, gain, overfull, round};
 use crate::common::{Conn, MSS_BYTES};
-use crate::{BDP, PACKETS_PER_MS, RTT_US, Round, bbr, gain, overfull, round};
 use knee_cc::{INFINITE_SSTHRESH, PacingStatus};
 
 #[test]

@@ -1,8 +1,5 @@
 //! What the scenario tests share: names of algorithms, and a small good file.
 
-// Each test file compiles this module on its own and uses a part of it.
-#![allow(dead_code)]
-
 pub mod refusal;
 
 use knee_scenario::{AlgorithmInfo, Names, ParamInfo, Scenario, ScenarioErrors, parse};

@@ -1,6 +1,7 @@
 //! Values that are good by themselves and do not fit together.
 
-use crate::{common, refused};
+use super::refused;
+use crate::common;
 
 #[test]
 fn values_that_contradict_each_other_are_refused_at_the_offending_line() {

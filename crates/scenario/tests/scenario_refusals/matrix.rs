@@ -1,7 +1,7 @@
 //! Lists of values, and the cells that they make.
 
+use super::refused;
 use crate::common::{self, edited, read};
-use crate::refused;
 
 #[test]
 fn lists_that_make_no_axis_are_refused() {

@@ -1,7 +1,7 @@
 //! Keys, names and columns that do not exist, and tables and keys that are missing.
 
+use super::refused;
 use crate::common::{edited, read};
-use crate::refused;
 use knee_path::queue::QUEUES;
 
 #[test]

@@ -1,6 +1,6 @@
 //! Published figures.
 
-use crate::refused;
+use super::refused;
 
 #[test]
 fn a_published_figure_without_unit_source_or_value_is_refused() {

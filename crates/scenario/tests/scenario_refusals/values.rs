@@ -1,6 +1,6 @@
 //! Values without their unit, of the wrong kind or out of bounds.
 
-use crate::refused;
+use super::refused;
 
 #[test]
 fn a_value_without_its_unit_or_with_a_wrong_one_is_refused() {

@@ -1,11 +1,11 @@
 //! Cells from scenario text, as a user would write it, and what tests ask of
 //! their results.
-#![allow(
-    dead_code,
-    reason = "each test binary compiles this and uses a part of it"
-)]
+#![allow(dead_code, reason = "`memory` compiles this too and uses a part of it")]
 
 pub mod bbr;
+pub mod digest;
+pub mod drawn;
+pub mod golden;
 
 use std::collections::BTreeMap;
 use std::io;

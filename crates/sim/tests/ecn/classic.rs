@@ -1,7 +1,7 @@
 //! The handshake, and classic ECN.
 
+use super::{ECT_0, NOT_ECT, is_data, marked_path};
 use crate::common::{run, run_captured};
-use crate::{ECT_0, NOT_ECT, is_data, marked_path};
 
 /// What two hosts with these settings of tcp_ecn agree on, as data and ACKs show it.
 fn agreed(sender: u8, receiver: u8) -> &'static str {

@@ -1,7 +1,7 @@
 //! How many marks the sender counts.
 
+use super::{NO_GRO, assert_exact, counted, marked_path};
 use crate::common::run;
-use crate::{NO_GRO, assert_exact, counted, marked_path};
 
 /// Source: RFC 8257, section 3.2.
 #[test]

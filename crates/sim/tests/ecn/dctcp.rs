@@ -1,7 +1,7 @@
 //! DCTCP.
 
+use super::{NO_GRO, NOT_ECT, is_data, marked_path};
 use crate::common::{assert_within, cell, run, run_captured, run_cell};
-use crate::{NO_GRO, NOT_ECT, is_data, marked_path};
 use knee_sim::{CapturedPacket, Output};
 use knee_units::Nanos;
 

@@ -1,7 +1,7 @@
 //! Prague.
 
+use super::{ECT_0, NOT_ECT, assert_exact, marked_path};
 use crate::common::{assert_within, run, run_captured, utilisation};
-use crate::{ECT_0, NOT_ECT, assert_exact, marked_path};
 
 const ECT_1: u8 = 1;
 

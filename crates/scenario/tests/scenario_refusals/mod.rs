@@ -3,9 +3,6 @@
 //! Each row edits one passage of the least good file (`common::GOOD`) and
 //! states the whole error.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod contradictions;
 mod direct;
 mod files;
@@ -15,7 +12,7 @@ mod names;
 mod published;
 mod values;
 
-use common::{edited, read};
+use crate::common::{edited, read};
 use knee_scenario::keys;
 use knee_scenario::workload::WORKLOADS;
 

@@ -1,8 +1,5 @@
 //! BBRv1 as published and as in Linux: modes, filters, the policer model, recovery, idle.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod aggregation;
 mod info;
 mod pacing;
@@ -12,7 +9,7 @@ mod probe_rtt;
 mod recovery;
 mod startup;
 
-use common::{Conn, MSS_BYTES};
+use crate::common::{Conn, MSS_BYTES};
 use knee_cc::Op;
 
 const RTT_US: u32 = 40_000;

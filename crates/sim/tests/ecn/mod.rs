@@ -5,15 +5,12 @@
 //! are known; what the capture at the sender's interface and the tables show is
 //! compared with the rule.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod classic;
 mod counting;
 mod dctcp;
 mod prague;
 
-use common::rows_of;
+use crate::common::rows_of;
 use knee_sim::{CapturedPacket, Output};
 
 const NOT_ECT: u8 = 0;

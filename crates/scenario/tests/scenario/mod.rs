@@ -1,14 +1,11 @@
 //! What scenario files mean: defaults, axes, units, derived values.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod described;
 mod flows;
 mod matrix;
 mod path;
 
-use common::{GOOD, names, read};
+use crate::common::{GOOD, names, read};
 use knee_path::queue::BufferLimit;
 use knee_scenario::workload::{Bulk, Write};
 use knee_scenario::{Cell, Pacing, Published, describe};
