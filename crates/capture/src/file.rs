@@ -48,6 +48,8 @@ pub enum Next<'a> {
     Record(Record<'a>),
     /// A packet that cannot be used, such as one without a time.
     Unusable(&'static str),
+    /// Another capture begins in the same file, as when two were joined by `cat`.
+    Another,
     /// What follows cannot be found any more.
     Damaged(&'static str),
     End,
@@ -165,26 +167,61 @@ impl<R: Read> Reader<R> {
         let Some(magic) = Endian::Big.u32(reader.held(), 0) else {
             return Err(not_a_capture(&reader));
         };
-        let (endian, ns_per_unit) = match magic {
-            SECTION => return Ok(Some(reader)),
-            0xa1b2_c3d4 => (Endian::Big, 1_000),
-            0xd4c3_b2a1 => (Endian::Little, 1_000),
-            0xa1b2_3c4d => (Endian::Big, 1),
-            0x4d3c_b2a1 => (Endian::Little, 1),
-            _ => return Err(not_a_capture(&reader)),
-        };
-        reader.fill(24)?;
-        let Some(link_type) = endian.u32(reader.held(), 20) else {
+        if magic != SECTION && !reader.header()? {
             return Err(not_a_capture(&reader));
+        }
+        Ok(Some(reader))
+    }
+
+    /// Reads the header of a pcap file. Is it one?
+    fn header(&mut self) -> io::Result<bool> {
+        let (endian, ns_per_unit) = match Endian::Big.u32(self.held(), 0) {
+            Some(0xa1b2_c3d4) => (Endian::Big, 1_000),
+            Some(0xd4c3_b2a1) => (Endian::Little, 1_000),
+            Some(0xa1b2_3c4d) => (Endian::Big, 1),
+            Some(0x4d3c_b2a1) => (Endian::Little, 1),
+            _ => return Ok(false),
         };
-        reader.from += 24;
-        reader.endian = endian;
-        reader.pcap = Some(Pcap {
+        self.fill(24)?;
+        let Some(link_type) = endian.u32(self.held(), 20) else {
+            return Ok(false);
+        };
+        self.from += 24;
+        self.endian = endian;
+        self.pcap = Some(Pcap {
             ns_per_unit,
             // The bits above it tell of frame check sequences.
             link_type: link_type & 0xffff,
         });
-        Ok(Some(reader))
+        Ok(true)
+    }
+
+    /// Does another capture begin here? Its first words are no record's: of a time
+    /// in 2055 or 1975, and at its second 262,146 µs or within a block's length.
+    fn another(&mut self) -> io::Result<bool> {
+        if !self.fill(24)? {
+            return Ok(false);
+        }
+        let is_pcapng = self.pcap.is_none();
+        let word = |endian: Endian, at| endian.u32(self.held(), at).expect("24 bytes");
+        match (
+            word(Endian::Big, 0),
+            word(Endian::Big, 4),
+            word(Endian::Big, 8),
+        ) {
+            (SECTION, _, 0x1a2b_3c4d | 0x4d3c_2b1a) if !is_pcapng => {
+                self.pcap = None;
+                Ok(true)
+            }
+            // Version 2.4 in either order.
+            (0xa1b2_c3d4 | 0xa1b2_3c4d, 0x0002_0004, _)
+            | (0xd4c3_b2a1 | 0x4d3c_b2a1, 0x0200_0400, _) => {
+                self.dropped = self.dropped();
+                self.interfaces.clear();
+                self.header()
+            }
+            _ => Ok(false),
+        }
     }
 
     /// Bytes read so far, once decompressed.
@@ -202,6 +239,9 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// The file cannot be read.
     pub fn read_next(&mut self) -> io::Result<Next<'_>> {
+        if self.another()? {
+            return Ok(Next::Another);
+        }
         match self.pcap {
             Some(pcap) => self.next_pcap(pcap),
             None => self.next_packet_block(),

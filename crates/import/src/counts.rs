@@ -46,8 +46,14 @@ impl<M> Report<M> {
     /// Counts the current line or packet as not understood.
     #[cold]
     pub(super) fn not_understood(&mut self, shown: impl FnOnce() -> String) {
+        self.not_understood_at(self.unit, shown);
+    }
+
+    /// Counts an earlier line as not understood.
+    #[cold]
+    pub(super) fn not_understood_at(&mut self, unit: u64, shown: impl FnOnce() -> String) {
         self.not_understood += 1;
-        self.show(Some(self.unit), shown);
+        self.show(Some(unit), shown);
     }
 
     /// Keeps one of the first that are not understood.

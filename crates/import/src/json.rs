@@ -154,6 +154,14 @@ impl<'a> Part<'a> {
         self.told(key, "a number", whole)
     }
 
+    /// A number that is 0 or more; -1 stands for one that is not known.
+    pub fn count(&'a self, key: &'a str) -> Option<i64> {
+        let told = self.told(key, "a number, 0 or more", |value| {
+            whole(value).filter(|&number| number >= -1)
+        });
+        told.filter(|&number| number >= 0)
+    }
+
     pub fn float(&'a self, key: &'a str) -> Option<f64> {
         self.told(key, "a number", Value::as_f64)
     }
@@ -173,6 +181,13 @@ impl<'a> Part<'a> {
             },
             _ => None,
         })
+    }
+
+    /// Names a member whose value cannot be.
+    pub fn impossible(&'a self, key: &'a str, expected: &str) {
+        if let Some(value) = self.value.get(key) {
+            self.child(key, value, None).unexpected(expected);
+        }
     }
 
     /// Names it as odd where it is something else, and not null.
@@ -266,6 +281,7 @@ pub(super) fn ns(seconds: f64) -> Option<i64> {
 pub(super) struct Meter {
     bytes: Cell<u64>,
     limit: Cell<u64>,
+    not_numbers: Cell<u64>,
 }
 
 impl Default for Meter {
@@ -273,13 +289,27 @@ impl Default for Meter {
         Meter {
             bytes: Cell::new(0),
             limit: Cell::new(u64::MAX),
+            not_numbers: Cell::new(0),
         }
     }
 }
 
 impl Meter {
+    /// Of what is read, NaN and infinities are null: Python and C write them, and
+    /// JSON does not have them.
     pub fn reader<R: Read>(&self, inner: R) -> impl Read {
-        Metered { meter: self, inner }
+        NoNan {
+            meter: self,
+            inner: Metered { meter: self, inner },
+            held: Vec::new(),
+            ready: io::Cursor::default(),
+            is_in_text: false,
+        }
+    }
+
+    /// Values so far that were NaN or infinite.
+    pub fn not_numbers(&self) -> u64 {
+        self.not_numbers.get()
     }
 
     pub fn bytes(&self) -> u64 {
@@ -308,6 +338,93 @@ impl<R: Read> Read for Metered<'_, R> {
     }
 }
 
+/// JSON with null in the place of numbers that are none.
+struct NoNan<'a, R> {
+    meter: &'a Meter,
+    inner: R,
+    /// The beginning of a word whose end is to come.
+    held: Vec<u8>,
+    ready: io::Cursor<Vec<u8>>,
+    is_in_text: bool,
+}
+
+impl<R> NoNan<'_, R> {
+    /// Takes `bytes` in, all of them when the input is at its `end`.
+    fn take(&mut self, bytes: &[u8], end: bool) {
+        let mut text = std::mem::take(&mut self.held);
+        text.extend_from_slice(bytes);
+        let mut out = Vec::with_capacity(text.len());
+        let mut at = 0;
+        while let Some(&byte) = text.get(at) {
+            if self.is_in_text {
+                // No text goes on behind the end of its line.
+                let Some(stop) = memchr::memchr3(b'"', b'\\', b'\n', &text[at..]) else {
+                    out.extend_from_slice(&text[at..]);
+                    at = text.len();
+                    continue;
+                };
+                out.extend_from_slice(&text[at..at + stop]);
+                at += stop;
+                if text[at] == b'\\' && at + 1 == text.len() && !end {
+                    break;
+                }
+                let length = if text[at] == b'\\' { 2 } else { 1 };
+                self.is_in_text = text[at] == b'\\';
+                let whole = &text[at..text.len().min(at + length)];
+                out.extend_from_slice(whole);
+                at += whole.len();
+            } else if byte == b'-' || byte.is_ascii_alphabetic() {
+                let is_of_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'.';
+                let length = text[at + 1..].iter().position(|byte| !is_of_word(byte));
+                if length.is_none() && !end && text.len() - at < LONGEST_WORD {
+                    break;
+                }
+                let word = &text[at..length.map_or(text.len(), |length| at + 1 + length)];
+                if is_not_number(word) {
+                    self.meter.not_numbers.set(self.meter.not_numbers.get() + 1);
+                    out.extend_from_slice(b"null");
+                } else {
+                    out.extend_from_slice(word);
+                }
+                at += word.len();
+            } else {
+                self.is_in_text = byte == b'"';
+                out.push(byte);
+                at += 1;
+            }
+        }
+        self.held = text.split_off(at);
+        self.ready = io::Cursor::new(out);
+    }
+}
+
+/// Longer ones are no numbers.
+const LONGEST_WORD: usize = 64;
+
+fn is_not_number(word: &[u8]) -> bool {
+    let word = word.strip_prefix(b"-").unwrap_or(word);
+    [&b"nan"[..], b"inf", b"infinity"]
+        .iter()
+        .any(|other| word.eq_ignore_ascii_case(other))
+}
+
+impl<R: Read> Read for NoNan<'_, R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let got = self.ready.read(to)?;
+            if got > 0 || to.is_empty() {
+                return Ok(got);
+            }
+            let mut bytes = vec![0; to.len().max(LONGEST_WORD)];
+            let read = self.inner.read(&mut bytes)?;
+            if read == 0 && self.held.is_empty() {
+                return Ok(0);
+            }
+            self.take(&bytes[..read], read == 0);
+        }
+    }
+}
+
 pub(super) fn is_too_long(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<TooLong>())
 }
@@ -315,3 +432,47 @@ pub(super) fn is_too_long(error: &io::Error) -> bool {
 #[derive(Debug, thiserror::Error)]
 #[error("longer than the tool writes anything")]
 struct TooLong;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hands out so many bytes at a time.
+    struct Pieces<'a>(&'a [u8], usize);
+
+    impl Read for Pieces<'_> {
+        fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+            let got = self.0.len().min(self.1).min(to.len());
+            to[..got].copy_from_slice(&self.0[..got]);
+            self.0 = &self.0[got..];
+            Ok(got)
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_none_are_null_wherever_a_read_ends() {
+        let text =
+            r#"{"nan": -nan, "b\"NaN": [Infinity,-Infinity,inf,NaN,-1.5e9,true,"inf"], "c": nano}"#;
+        let expected =
+            r#"{"nan": null, "b\"NaN": [null,null,null,null,-1.5e9,true,"inf"], "c": nano}"#;
+        for bytes in [1, 2, 3, 7, 1000] {
+            let meter = Meter::default();
+            let mut out = String::new();
+            let mut reader = meter.reader(Pieces(text.as_bytes(), bytes));
+            reader.read_to_string(&mut out).unwrap();
+            assert_eq!(
+                (out.as_str(), meter.not_numbers()),
+                (expected, 5),
+                "{bytes}"
+            );
+        }
+        let meter = Meter::default();
+        let mut out = String::new();
+        let mut reader = meter.reader(Pieces(b"can't open \"x\n{\"a\": nan", 4));
+        reader.read_to_string(&mut out).unwrap();
+        assert_eq!(
+            (out.as_str(), meter.not_numbers()),
+            ("can't open \"x\n{\"a\": null", 1)
+        );
+    }
+}

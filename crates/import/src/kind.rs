@@ -40,6 +40,9 @@ pub struct Kind {
     pub counts: &'static [Count],
     /// A file that it reads without a word not understood.
     pub sample: Sample,
+    /// Does a file that begins so look like its own, as it reads it where no option
+    /// is given? As text it has no byte-order mark any more.
+    pub looks: fn(&[u8]) -> bool,
     pub build: Build,
 }
 
@@ -260,6 +263,20 @@ impl Given {
         let value = self.values.get(name);
         value.unwrap_or_else(|| panic!("{} declares no option {name}", self.kind))
     }
+}
+
+/// Lines of a file's beginning that are looked at.
+const LINES: usize = 64;
+
+/// The first lines of a file's beginning.
+pub(super) fn first_lines(begin: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let lines = begin.split(|byte| *byte == b'\n').take(LINES);
+    lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+}
+
+/// Is that text in a file's beginning?
+pub(super) fn holds(begin: &[u8], text: &[u8]) -> bool {
+    memchr::memmem::find(begin, text).is_some()
 }
 
 /// The option of importers whose files do not say of which host they are.

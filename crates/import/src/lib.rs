@@ -15,9 +15,15 @@ mod kind;
 mod lines;
 pub mod nginx;
 pub mod pcap;
+mod prefix;
 mod reading;
 pub mod ss;
 pub mod tcp_info;
+mod text;
+mod time;
+
+use std::io::{self, Read as _};
+use std::path::Path;
 
 pub use counts::{Count, More, Report, Value};
 pub use kind::{Columns, Given, Kind, Opt, Sample, TableKind, Takes};
@@ -33,6 +39,21 @@ pub static IMPORTERS: &[&Kind] = &[
     &iperf3::KIND,
     &flent::KIND,
 ];
+
+/// Of a file, as much as its importer is known by.
+const BEGINNING_BYTES: u64 = 64 << 10;
+
+/// The importers whose own the file looks like, by its first bytes.
+///
+/// # Errors
+/// It cannot be read.
+pub fn recognise(path: &Path) -> io::Result<Vec<&'static Kind>> {
+    let mut begin = Vec::new();
+    let input = lines::open(path)?;
+    input.take(BEGINNING_BYTES).read_to_end(&mut begin)?;
+    let all = IMPORTERS.iter().copied();
+    Ok(all.filter(|kind| (kind.looks)(&begin)).collect())
+}
 
 /// The importer of that name.
 pub fn find(name: &str) -> Option<&'static Kind> {

@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use super::counts::{More, Report};
-use super::{Counts, Described, Filled, Import};
+use super::{Counts, Described, Filled, Import, text};
 
 /// A longer line is of none of the tools. It bounds memory.
 const LINE_BYTES: usize = 1 << 20;
@@ -34,6 +34,8 @@ pub trait Lines {
     fn found_mut(&mut self) -> &mut Report<Self::More>;
     /// Begins a file.
     fn file(&mut self, path: &Path);
+    /// Where the file that begins next can be read a second time.
+    fn again(&mut self, _path: Option<&Path>) {}
     /// Reads a line without its end; gives the batch that the line before filled.
     fn line(&mut self, line: &[u8]) -> Option<RecordBatch>;
     /// A line too long to hold.
@@ -69,6 +71,15 @@ impl<P: Lines> Import for P {
 
     fn tables(&self) -> Vec<Described> {
         vec![(P::TABLE, self.schema())]
+    }
+
+    fn read<E: From<io::Error>>(
+        &mut self,
+        path: &Path,
+        sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.again(path.is_file().then_some(path));
+        self.read_stream(path, open(path)?, sink)
     }
 
     /// `sink` gets the counts after each read.
@@ -134,7 +145,8 @@ impl<P: Lines> Import for P {
     }
 }
 
-/// What a file says once decompressed, if it is gzip or zstd.
+/// What a file says once decompressed, if it is gzip or zstd, and as UTF-8 if it
+/// begins with a byte-order mark.
 pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     let mut file = File::open(path)?;
     let mut magic = [0; 4];
@@ -146,7 +158,7 @@ pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
         }
     }
     let whole = io::Cursor::new(magic).take(got as u64).chain(file);
-    Ok(match magic {
+    text::utf8(match magic {
         [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(BufReader::new(whole))),
         [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::Decoder::new(whole)?),
         _ => Box::new(whole),

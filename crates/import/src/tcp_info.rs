@@ -21,7 +21,7 @@ use knee_observe::tables::Sockets;
 use serde::Deserialize;
 
 use super::counts::counts;
-use super::kind::HOST;
+use super::kind::{HOST, holds};
 use super::lines::{Lines, fills};
 use super::{Columns, Kind, More as _, Opt, Sample, TableKind};
 
@@ -54,6 +54,9 @@ UUID; a device is its index. Lines not understood are shown by why, never by the
     told: "{rows:row} from {lines:line}",
     counts: More::COUNTS,
     sample: Sample::File("tests/data/tcp_info.jsonl"),
+    looks: |begin| {
+        holds(begin, b"\"RawIDM\"") || holds(begin, b"\"Metadata\"") && holds(begin, b"\"UUID\"")
+    },
     build: |given| {
         Ok(Box::new(Parser::new(Options {
             anonymiser: given.anonymiser.clone(),

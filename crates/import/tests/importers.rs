@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use knee_import::{AnyImport, IMPORTERS, Kind, Report, Takes, Value, find};
+use knee_import::{AnyImport, IMPORTERS, Kind, Report, Takes, Value, find, recognise};
 use knee_observe::Anonymiser;
 use serde_json::{Map, Value as Json, json};
 
@@ -62,6 +62,15 @@ fn every_sample_fills_every_table_and_is_understood() {
             assert!(rows > 0, "{}: no row of {table}", kind.name);
         }
         assert_eq!(found.more.len(), kind.counts.len(), "{}", kind.name);
+    }
+}
+
+#[test]
+fn every_sample_looks_like_its_own_importers_alone() {
+    for kind in IMPORTERS {
+        let looks_like = recognise(&kind.sample.read().0).unwrap();
+        let names: Vec<_> = looks_like.iter().map(|kind| kind.name).collect();
+        assert_eq!(names, [kind.name]);
     }
 }
 

@@ -207,7 +207,7 @@ fn addresses_are_read_in_every_spelling() {
         ("*:22", "*", "22", ""),
         (":::22", "::", "22", ""),
         ("0.0.0.0:*", "0.0.0.0", "0", ""),
-        ("10.0.0.1:https", "10.0.0.1", "", ""),
+        ("10.0.0.1:https", "10.0.0.1", "443", ""),
     ] {
         let text = format!("ESTAB 0 0 {written} 10.9.9.9:5");
         row(
@@ -224,7 +224,7 @@ fn addresses_are_read_in_every_spelling() {
 #[test]
 fn a_line_that_is_no_sockets_is_counted_and_shown() {
     let (batches, report) = parse(
-        "ESTAB 0 0 1.2.3.4:5 1.2.3.4:6\nCannot open netlink socket\nESTAB 0 0 1.2.3.4:5 gone\n\tcubic newfield:7",
+        "ESTAB 0 0 1.2.3.4:5 1.2.3.4:6\nCannot open netlink socket\nESTAB 0 0 1.2.3.4:5 gone\n\tcubic cwnd:9 newfield:7",
     );
     assert_eq!(
         batches[0].num_rows(),

@@ -17,15 +17,18 @@ use serde_json::Value;
 
 use self::rows::{Rows, Test};
 pub use self::tables::{FlentPoints, FlentSamples, FlentTests};
+use super::counts::counts;
 use super::json::{self, Meter, Odd, Part};
+use super::kind::holds;
 use super::reading::described;
-use super::{Columns, Counts, Described, Filled, Import, Kind, Report, Sample, TableKind};
+use super::{Columns, Counts, Described, Filled, Import, Kind, More as _, Sample, TableKind};
 
 /// Five minutes of a busy test have 5 MB. It bounds memory: as values, a file takes
 /// seven times its length.
 const FILE_BYTES: u64 = 256 << 20;
 const KNOWN_VERSIONS: std::ops::RangeInclusive<i64> = 1..=4;
-const HOUR_NS: i64 = 3_600_000_000_000;
+/// Of an hour: zones differ by whole ones.
+const QUARTER_NS: i64 = 900_000_000_000;
 
 pub static KIND: Kind = Kind {
     name: "flent",
@@ -63,10 +66,28 @@ pub static KIND: Kind = Kind {
     row: "test of flent",
     expected: "data files of flent, .flent or .flent.gz",
     told: "{rows:row} from {documents:document}",
-    counts: &[],
+    counts: More::COUNTS,
     sample: Sample::File("tests/data/test.flent"),
+    looks: |begin| {
+        let names: [&[u8]; 3] = [
+            b"FLENT_VERSION",
+            b"NETPERF_WRAPPER_VERSION",
+            b"\"SERIES_META\"",
+        ];
+        holds(begin, b"\"metadata\"") && names.iter().any(|name| holds(begin, name))
+    },
     build: |given| Ok(Box::new(Importer::new(given.anonymiser.clone()))),
 };
+
+pub type Report = super::Report<More>;
+
+counts! {
+    /// What only files of flent tell.
+    More {
+        not_numbers: u64, "values that are NaN or infinite, and are left out",
+            doubt: "{count} values are no numbers (NaN or Infinity) and were left out.";
+    }
+}
 
 /// Rows of tests of flent.
 pub struct Importer {
@@ -144,7 +165,7 @@ impl Importer {
 }
 
 impl Import for Importer {
-    type More = ();
+    type More = More;
 
     fn tables(&self) -> Vec<Described> {
         vec![
@@ -167,12 +188,13 @@ impl Import for Importer {
         let mut text = Vec::new();
         let read = BufReader::new(meter.reader(input)).read_to_end(&mut text);
         self.report.bytes += meter.bytes();
+        self.report.more.not_numbers += meter.not_numbers();
         let mut held = None;
         match read {
             Err(error) if json::is_too_long(&error) => odd.add(None, error.to_string()),
             Err(error) => return Err(error.into()),
             Ok(_) if text.trim_ascii().is_empty() => return Ok(()),
-            Ok(_) => match parsed(text) {
+            Ok(_) => match serde_json::from_slice(&text) {
                 Ok(value) => held = Some(value),
                 Err(error) => odd.syntax(&error, 1),
             },
@@ -194,45 +216,8 @@ impl Import for Importer {
     }
 }
 
-/// Python writes numbers that are none, which JSON does not have.
-fn parsed(text: Vec<u8>) -> Result<Value, serde_json::Error> {
-    serde_json::from_slice(&text).or_else(|error| match without_nan(&text) {
-        Some(text) => serde_json::from_slice(&text),
-        None => Err(error),
-    })
-}
-
-/// The text with null for NaN and infinities; `None`: it has none.
-fn without_nan(text: &[u8]) -> Option<Vec<u8>> {
-    const WORDS: [&[u8]; 3] = [b"NaN", b"Infinity", b"-Infinity"];
-    let mut out = Vec::with_capacity(text.len());
-    let (mut at, mut in_string, mut found) = (0, false, false);
-    while let Some(&byte) = text.get(at) {
-        let word = WORDS.iter().find(|word| text[at..].starts_with(word));
-        match (in_string, byte, word) {
-            (false, _, Some(word)) => {
-                out.extend_from_slice(b"null");
-                at += word.len();
-                found = true;
-                continue;
-            }
-            (true, b'\\', _) => {
-                out.push(byte);
-                at += 1;
-                out.extend(text.get(at));
-            }
-            _ => {
-                in_string ^= byte == b'"';
-                out.push(byte);
-            }
-        }
-        at += 1;
-    }
-    found.then_some(out)
-}
-
 /// When the test began. Old files tell it in local time: then the samples, which
-/// tell theirs in UTC, have the zone, in whole hours as flent takes it.
+/// tell theirs in UTC, have the zone, in quarters of an hour.
 fn begun_ns(metadata: &Part<'_>, raw: Option<&Part<'_>>) -> Option<i64> {
     let told = metadata.text("T0").or_else(|| metadata.text("TIME"))?;
     let bare = told.strip_suffix('Z').unwrap_or(told);
@@ -256,6 +241,6 @@ fn begun_ns(metadata: &Part<'_>, raw: Option<&Part<'_>>) -> Option<i64> {
     let Some(first) = first.and_then(json::ns) else {
         return Some(local);
     };
-    let hours = (first.checked_sub(local)? as f64 / HOUR_NS as f64).round() as i64;
-    local.checked_add(hours.checked_mul(HOUR_NS)?)
+    let quarters = (first.checked_sub(local)? as f64 / QUARTER_NS as f64).round() as i64;
+    local.checked_add(quarters.checked_mul(QUARTER_NS)?)
 }

@@ -10,12 +10,13 @@ mod rows;
 mod tables;
 mod test;
 
+use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use knee_observe::Anonymiser;
 use knee_observe::table::Table as _;
-use serde::de::DeserializeSeed;
+use serde::de::{DeserializeSeed, IgnoredAny};
 use serde_json::Value;
 
 use self::document::{Member, Members, Refused};
@@ -24,9 +25,11 @@ pub use self::tables::{Iperf3Intervals, Iperf3Streams};
 use self::test::Test;
 use super::counts::counts;
 use super::json::{self, Meter, Odd, Part};
+use super::kind::holds;
 use super::reading::described;
 use super::{
     Columns, Counts, Described, Filled, Import, Kind, More as _, Sample, TableKind, addresses,
+    lines,
 };
 
 /// Nothing that iperf3 writes as one value is longer: an interval of 128 streams
@@ -70,6 +73,7 @@ pub static KIND: Kind = Kind {
     told: "{rows:row} from {documents:document}",
     counts: More::COUNTS,
     sample: Sample::File("tests/data/iperf3/v3.18-stream.json"),
+    looks: |begin| holds(begin, b"\"start\"") && holds(begin, b"\"iperf 3"),
     build: |given| Ok(Box::new(Importer::new(given.anonymiser.clone()))),
 };
 
@@ -80,6 +84,10 @@ counts! {
     More {
         documents_without_end: u64, "tests of `--json-stream` without an end: iperf3 was killed, or is not done",
             doubt: "{count} tests have no end: iperf3 was stopped, or is not done, and their sums are not known.";
+        tests_again: u64, "tests that stand in their file once more, by their cookie and end; each was imported once",
+            doubt: "{count} tests stand in their file once more (the same cookie, of the same end) and were imported once.";
+        not_numbers: u64, "values that are NaN or infinite, and are null",
+            doubt: "{count} values are no numbers (NaN or infinite): they are null.";
     }
 }
 
@@ -91,6 +99,8 @@ pub struct Importer {
     name: String,
     /// Tests of the current file so far.
     tests: i32,
+    /// Those of them that were told whole: side and cookie.
+    told: HashSet<(Option<&'static str>, String)>,
 }
 
 impl Importer {
@@ -101,6 +111,7 @@ impl Importer {
             report: Report::default(),
             name: String::new(),
             tests: 0,
+            told: HashSet::new(),
         }
     }
 
@@ -115,8 +126,26 @@ impl Importer {
         let mut first_line = 1;
         loop {
             first_line += skip_blank(input)?;
-            if input.fill_buf()?.is_empty() {
-                return Ok(());
+            match input.fill_buf()?.first() {
+                None => return Ok(()),
+                Some(b'{') => {}
+                Some(_) => {
+                    meter.allow(VALUE_BYTES);
+                    let mut text = Vec::new();
+                    let odd = Odd::new(&self.anonymiser);
+                    match input.read_until(b'\n', &mut text) {
+                        Err(error) if json::is_too_long(&error) => {
+                            odd.add(Some(first_line), error.to_string());
+                            self.report.document(odd);
+                            return Ok(());
+                        }
+                        read => read?,
+                    };
+                    self.stray(&text, first_line, &odd);
+                    self.report.document(odd);
+                    first_line += 1;
+                    continue;
+                }
             }
             let mut lined = Lined {
                 inner: &mut *input,
@@ -182,6 +211,17 @@ impl Importer {
             }
             self.report.bytes = before + meter.bytes();
             let event = text.trim_ascii();
+            if !event.is_empty() && event[0] != b'{' && !in_repetition {
+                match &open {
+                    Some((_, odd)) => self.stray(event, line, odd),
+                    None => {
+                        let odd = Odd::new(&self.anonymiser);
+                        self.stray(event, line, &odd);
+                        self.report.document(odd);
+                    }
+                }
+                continue;
+            }
             // --json-stream-full-output tells all once more when a test is over.
             if open.is_none() && self.tests > 0 && event == b"{" {
                 in_repetition = true;
@@ -215,6 +255,10 @@ impl Importer {
             Some("start") => current.member(Member::Start(data), odd),
             Some("interval") => {
                 current.member(Member::Interval(None, data), odd);
+                if self.told.contains(&current.test.about.identity()) {
+                    current.test.intervals.clear();
+                    return;
+                }
                 let at = Position {
                     file: &self.name,
                     test: self.tests,
@@ -232,6 +276,21 @@ impl Importer {
             }
             _ => odd.add(Some(line), "no event that iperf3 is known to write".into()),
         }
+    }
+
+    /// A line that is none of the output: iperf3 and the shell write some among it.
+    fn stray(&self, line: &[u8], number: u64, odd: &Odd) {
+        let line = String::from_utf8_lossy(lines::beginning(line.trim_ascii()));
+        let said = line.strip_prefix("iperf3: error - ");
+        let mut text = String::new();
+        addresses::within(said.unwrap_or(&line), &self.anonymiser, &mut text);
+        let what = match said {
+            Some(_) => "iperf3 says",
+            None if serde_json::from_str::<IgnoredAny>(&line).is_ok() => "no object",
+            None => "not JSON",
+        };
+        let text = text.replace(char::is_control, "\u{fffd}");
+        odd.add(Some(number), format!("{what}: {text}"));
     }
 
     fn opened(&self) -> (Current, Odd) {
@@ -258,7 +317,13 @@ impl Importer {
             file: &self.name,
             test: self.tests,
         };
-        self.report.rows += self.rows.intervals(at, test) + self.rows.streams(at, test);
+        let identity = test.about.identity();
+        let is_again = !identity.1.is_empty() && !self.told.insert(identity);
+        if is_again {
+            self.report.more.tests_again += 1;
+        } else {
+            self.report.rows += self.rows.intervals(at, test) + self.rows.streams(at, test);
+        }
         self.report.document(odd);
         self.tests = self.tests.saturating_add(1);
         for server in current.servers {
@@ -295,6 +360,7 @@ impl Import for Importer {
         self.report.begin(path);
         self.name = path.to_string_lossy().into_owned();
         self.tests = 0;
+        self.told.clear();
         let meter = Meter::default();
         meter.allow(VALUE_BYTES);
         let mut counted = meter.reader(input);
@@ -311,6 +377,7 @@ impl Import for Importer {
             false => self.documents(&mut input, &meter, &mut sink),
         };
         self.report.bytes = before + meter.bytes();
+        self.report.more.not_numbers += meter.not_numbers();
         ended
     }
 
@@ -367,10 +434,12 @@ impl Current {
     }
 }
 
-/// Does a file begin with an event of `--json-stream`?
+/// Does a file begin with an event of `--json-stream`? What is said before it is
+/// none.
 fn is_stream(beginning: &[u8]) -> bool {
-    let within = beginning.trim_ascii_start().strip_prefix(b"{");
-    within.is_some_and(|within| {
+    let lines = beginning.split(|byte| *byte == b'\n');
+    let mut within = lines.filter_map(|line| line.trim_ascii_start().strip_prefix(b"{"));
+    within.next().is_some_and(|within| {
         let key = within.trim_ascii_start();
         key.starts_with(b"\"event\"") || key.starts_with(b"\"data\"")
     })

@@ -106,6 +106,13 @@ pub struct Interval {
     pub udp: Udp,
 }
 
+impl About {
+    /// What client and server call a test, and whose word on it this is.
+    pub fn identity(&self) -> (Option<&'static str>, String) {
+        (self.side, self.cookie.clone().unwrap_or_default())
+    }
+}
+
 impl Test {
     pub fn start(&mut self, start: &Part<'_>) {
         let text = |part: &Part<'_>, key| part.text(key).map(str::to_owned);
@@ -169,14 +176,14 @@ impl Test {
                 end_s: part.float("end"),
                 bytes: part.int("bytes"),
                 bits_per_sec: part.float("bits_per_second"),
-                retrans: part.int("retransmits"),
-                snd_cwnd_bytes: part.int("snd_cwnd"),
-                snd_wnd_bytes: part.int("snd_wnd"),
-                srtt_us: part.int("rtt"),
-                rttvar_us: part.int("rttvar"),
-                pmtu_bytes: part.int("pmtu"),
-                reord_seen: part.int("reorder"),
-                udp: Udp::of(&part),
+                retrans: part.count("retransmits"),
+                snd_cwnd_bytes: part.count("snd_cwnd"),
+                snd_wnd_bytes: part.count("snd_wnd"),
+                srtt_us: part.count("rtt"),
+                rttvar_us: part.count("rttvar"),
+                pmtu_bytes: part.count("pmtu"),
+                reord_seen: part.count("reorder"),
+                udp: Udp::of(&part, self.about.omit_s),
             };
             if row.bytes.is_none() && row.bits_per_sec.is_none() {
                 part.unexpected("an interval of a stream, with bytes");
@@ -190,6 +197,7 @@ impl Test {
     }
 
     pub fn end(&mut self, end: &Part<'_>) {
+        let omit_s = self.about.omit_s;
         for part in end.objects("streams") {
             let (sender, receiver) = (part.object("sender"), part.object("receiver"));
             let udp = part.object("udp");
@@ -207,7 +215,7 @@ impl Test {
                 stream.sums(sender);
             }
             if let Some(udp) = &udp {
-                stream.udp = Udp::of(udp);
+                stream.udp = Udp::of(udp, omit_s);
             }
         }
         // Of UDP only the sum tells both ends apart.
@@ -291,14 +299,14 @@ impl Stream {
     /// What the sender's sums tell beyond bytes.
     fn sums(&mut self, sender: &Part<'_>) {
         // 0: the far end sends, and does not tell.
-        let positive = |key| sender.int(key).filter(|&value| value > 0);
-        self.total_retrans = sender.int("retransmits");
+        let positive = |key| sender.count(key).filter(|&value| value > 0);
+        self.total_retrans = sender.count("retransmits");
         self.snd_cwnd_bytes_max = positive("max_snd_cwnd");
         self.snd_wnd_bytes_max = positive("max_snd_wnd");
         self.srtt_us_max = positive("max_rtt");
         self.srtt_us_min = positive("min_rtt");
         self.srtt_us_mean = sender.float("mean_rtt").filter(|&mean| mean > 0.0);
-        self.reord_seen = sender.int("reorder");
+        self.reord_seen = sender.count("reorder");
     }
 
     /// A server is not told the far end's sums, and neither end is when the test
@@ -330,12 +338,24 @@ impl Figures {
 }
 
 impl Udp {
-    fn of(part: &Part<'_>) -> Udp {
+    fn of(part: &Part<'_>, omit_s: Option<f64>) -> Udp {
+        let jitter_ms = part.float("jitter_ms");
+        // No packet was longer on its way than the test had lasted. Some versions
+        // take the difference of two hosts' clocks for a part of it.
+        let lasted_ms = part
+            .float("end")
+            .map(|end| (end + omit_s.unwrap_or(0.0)) * 1000.0);
+        let is_possible = jitter_ms
+            .zip(lasted_ms)
+            .is_none_or(|(jitter, lasted)| jitter <= lasted);
+        if !is_possible {
+            part.impossible("jitter_ms", "less than the test had lasted");
+        }
         Udp {
             packets: part.int("packets"),
             lost_packets: part.int("lost_packets"),
             out_of_order: part.int("out_of_order"),
-            jitter_us: part.float("jitter_ms").map(|ms| ms * 1000.0),
+            jitter_us: jitter_ms.filter(|_| is_possible).map(|ms| ms * 1000.0),
         }
     }
 }

@@ -69,9 +69,17 @@ enum Kind {
     Quoted,
     /// `$time_local`: one space inside, before the zone.
     TimeLocal,
-    /// `$upstream_*`: values of several servers, parted by ", " and " : ".
+    /// `$upstream_*`: values of several servers, parted by ", " and " : "; and
+    /// lists of proxies, parted by ", ".
     List,
 }
+
+/// Lists of proxies.
+const LISTS: [&str; 3] = [
+    "http_x_forwarded_for",
+    "proxy_add_x_forwarded_for",
+    "http_forwarded",
+];
 
 /// A compiled format.
 #[derive(Clone, Debug)]
@@ -159,6 +167,11 @@ impl Format {
         &self.names
     }
 
+    /// Does a line begin with the first variable?
+    pub fn has_no_head(&self) -> bool {
+        self.head.is_empty()
+    }
+
     pub fn escape(&self) -> Escape {
         self.escape
     }
@@ -236,7 +249,7 @@ impl Kind {
             Kind::Quoted
         } else if name == "time_local" && after.starts_with(b" ") {
             Kind::TimeLocal
-        } else if name.starts_with("upstream_")
+        } else if (name.starts_with("upstream_") || LISTS.contains(&name))
             // A literal that looks like what parts servers ends the first one.
             && !after.starts_with(b", ")
             && !after.starts_with(b" : ")

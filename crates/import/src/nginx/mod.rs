@@ -10,6 +10,7 @@ mod table;
 mod values;
 mod variables;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
@@ -20,8 +21,11 @@ pub use format::{Escape, Format, FormatError};
 
 use knee_observe::Anonymiser;
 
+use super::counts::counts;
+use super::kind::first_lines;
 use super::lines::{self, Lines};
-use super::{Columns, Given, Kind, Opt, Sample, TableKind, Takes};
+use super::prefix::{self, Kind as Before};
+use super::{Columns, Given, Kind, More as _, Opt, Sample, TableKind, Takes};
 use table::Requests;
 
 /// The table's name.
@@ -69,8 +73,17 @@ pub static KIND: Kind = Kind {
     row: "request",
     expected: "lines of this log_format",
     told: "{rows:row} from {lines:line}",
-    counts: &[],
+    counts: More::COUNTS,
     sample: Sample::File("tests/data/nginx/combined.log"),
+    looks: |begin| {
+        let format = Format::compile(COMBINED, Escape::Default).expect("nginx has it");
+        let parser = Parser::new(Options {
+            format,
+            anonymiser: Anonymiser::Keep,
+        });
+        first_lines(begin)
+            .any(|line| parser.requests.fits(line) || parser.before(line, &BEFORE).is_some())
+    },
     build: |given| {
         Ok(Box::new(Parser::new(Options {
             format: format_of(given)?,
@@ -98,7 +111,23 @@ fn format_of(given: &Given) -> Result<Format, String> {
 
 /// Of lines not understood it has why, and their beginning, which is empty where
 /// addresses are anonymised.
-pub type Report = super::Report;
+pub type Report = super::Report<More>;
+
+counts! {
+    /// What only logs tell.
+    More {
+        prefixes: BTreeMap<String, u64>, "what stood before lines and was taken off, and before how many",
+            doubt: "{count} lines have {what} before them, which was taken off.";
+    }
+}
+
+/// What may stand before each line.
+const BEFORE: [Before; 4] = [
+    Before::Syslog,
+    Before::Container,
+    Before::Time,
+    Before::Mail,
+];
 
 /// How to read logs.
 pub struct Options {
@@ -123,6 +152,12 @@ impl Parser {
         }
     }
 
+    /// What stands before a line of the format, and that line.
+    fn before<'a>(&self, line: &'a [u8], kinds: &[Before]) -> Option<(Before, &'a [u8])> {
+        let before = prefix::of(line, kinds, None, &|rest| self.requests.fits(rest))?;
+        Some((before.kind, before.rest))
+    }
+
     fn not_understood(&mut self, line: &[u8], reason: &str) {
         // What may not be stored must not be shown either.
         let shown = if self.shows {
@@ -137,7 +172,7 @@ impl Parser {
 
 impl Lines for Parser {
     const TABLE: &'static str = TABLE;
-    type More = ();
+    type More = More;
 
     fn schema(&self) -> SchemaRef {
         self.requests.schema()
@@ -164,8 +199,27 @@ impl Lines for Parser {
             return None;
         }
         let full = self.requests.is_full().then(|| self.requests.take());
-        match self.requests.add(line) {
-            Ok(()) => self.report.rows += 1,
+        // A format that begins with any text would take a header for a part of it.
+        let before = match prefix::may_be_header(line) && !self.requests.begins_with_time() {
+            true => self.before(line, &BEFORE[..2]),
+            false => None,
+        };
+        let before = match before {
+            None if self.requests.add(line).is_ok() => {
+                self.report.rows += 1;
+                return full;
+            }
+            None => self.before(line, &BEFORE),
+            before => before,
+        };
+        match self.requests.add(before.map_or(line, |before| before.1)) {
+            Ok(()) => {
+                self.report.rows += 1;
+                if let Some((kind, _)) = before {
+                    let name = kind.name().to_owned();
+                    *self.report.more.prefixes.entry(name).or_default() += 1;
+                }
+            }
             Err(odd) => {
                 let reason = if self.shows {
                     odd.to_string()

@@ -201,6 +201,22 @@ impl Requests {
         self.rows == ROWS || self.bytes >= BATCH_BYTES
     }
 
+    /// Is a line one of the format?
+    pub fn fits(&self, line: &[u8]) -> bool {
+        let mut ranges = Vec::new();
+        let mut clock = Clock::default();
+        self.format.split(line, &mut ranges).is_ok()
+            && ranges
+                .iter()
+                .zip(&self.slots)
+                .all(|(range, slot)| read(line, range, slot, &mut clock, &mut Vec::new()).is_some())
+    }
+
+    /// Does each line begin with a time of the format's own?
+    pub fn begins_with_time(&self) -> bool {
+        self.format.has_no_head() && self.slots.first().is_some_and(|slot| slot.kind.is_time())
+    }
+
     /// Takes a line as one row.
     ///
     /// # Errors
@@ -273,7 +289,9 @@ impl Requests {
 impl Column {
     fn of(kind: Kind) -> Column {
         match kind {
-            Kind::Text | Kind::Address | Kind::Request => Column::Text(Texts::default()),
+            Kind::Text | Kind::Address | Kind::Addresses | Kind::Request => {
+                Column::Text(Texts::default())
+            }
             Kind::Name => Column::Name(Names::default()),
             _ => Column::Integer(Numbers::default()),
         }
@@ -346,7 +364,8 @@ fn read(
             into.push((column, Value::Text(range.clone())));
             return Some(());
         }
-        Kind::Address => {
+        Kind::Address if !values::is_address(value) => return None,
+        Kind::Address | Kind::Addresses => {
             into.push((column, Value::Addresses(range.clone())));
             return Some(());
         }

@@ -1,6 +1,7 @@
 //! What nginx writes for numbers, seconds, times, lists and texts.
 
 use std::borrow::Cow;
+use std::net::IpAddr;
 use std::ops::Range;
 
 use chrono::DateTime;
@@ -10,6 +11,13 @@ use super::format::Escape;
 /// nginx writes `-` for what it does not have (an empty text with escape=json).
 pub fn is_absent(value: &[u8]) -> bool {
     value.is_empty() || value == b"-"
+}
+
+/// Does a value stand where nginx writes one address? Names of sockets and what
+/// clients say of themselves begin as words do.
+pub fn is_address(value: &[u8]) -> bool {
+    value.starts_with(b"unix:")
+        || std::str::from_utf8(value).is_ok_and(|text| text.parse::<IpAddr>().is_ok())
 }
 
 /// A whole number.
@@ -198,6 +206,28 @@ impl Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_stands_by_itself() {
+        for address in [
+            "192.0.2.7",
+            "2001:db8::1",
+            "::ffff:192.0.2.7",
+            "unix:",
+            "unix:/run/a",
+        ] {
+            assert!(is_address(address.as_bytes()), "{address}");
+        }
+        for other in [
+            "<190>x: 192.0.2.7",
+            "12:192.0.2.7",
+            "access.log:192.0.2.7",
+            "",
+            "web1",
+        ] {
+            assert!(!is_address(other.as_bytes()), "{other}");
+        }
+    }
 
     #[test]
     fn seconds_are_exact_in_the_unit_asked_for() {

@@ -17,8 +17,10 @@ pub enum Kind {
     IntegerSum,
     /// A list of seconds over upstream servers, stored as their sum in µs.
     SecondsSum,
-    /// An address, or a list of them: anonymised before it is stored.
+    /// The address of one end, as nginx knows it: anonymised before it is stored.
     Address,
+    /// What is told of addresses, or a list of them: anonymised before it is stored.
+    Addresses,
     /// The request line, stored in three columns.
     Request,
     /// Decimal Unix seconds.
@@ -77,14 +79,14 @@ pub const KNOWN: &[Known] = known! {
     "remote_addr": Address => "remote_addr", "", "address of the client";
     "realip_remote_addr": Address => "realip_remote_addr", "", "address of the client before the realip module";
     "proxy_protocol_addr": Address => "proxy_protocol_addr", "", "address of the client by the PROXY protocol";
-    "proxy_add_x_forwarded_for": Address => "proxy_add_x_forwarded_for", "", "addresses of the client and of the proxies before";
-    "http_x_forwarded_for": Address => "http_x_forwarded_for", "", "addresses of the client and of the proxies before, as told by them";
-    "http_x_real_ip": Address => "http_x_real_ip", "", "address of the client, as a proxy told it";
-    "http_true_client_ip": Address => "http_true_client_ip", "", "address of the client, as a proxy told it";
-    "http_cf_connecting_ip": Address => "http_cf_connecting_ip", "", "address of the client, as a proxy told it";
-    "http_forwarded": Address => "http_forwarded", "", "RFC 7239, as told by the proxies";
+    "proxy_add_x_forwarded_for": Addresses => "proxy_add_x_forwarded_for", "", "addresses of the client and of the proxies before";
+    "http_x_forwarded_for": Addresses => "http_x_forwarded_for", "", "addresses of the client and of the proxies before, as told by them";
+    "http_x_real_ip": Addresses => "http_x_real_ip", "", "address of the client, as a proxy told it";
+    "http_true_client_ip": Addresses => "http_true_client_ip", "", "address of the client, as a proxy told it";
+    "http_cf_connecting_ip": Addresses => "http_cf_connecting_ip", "", "address of the client, as a proxy told it";
+    "http_forwarded": Addresses => "http_forwarded", "", "RFC 7239, as told by the proxies";
     "server_addr": Address => "server_addr", "", "address of the server that took the request";
-    "upstream_addr": Address => "upstream_addr", "", "addresses of the upstream servers that were asked";
+    "upstream_addr": Addresses => "upstream_addr", "", "addresses of the upstream servers that were asked";
     "http_user_agent": Name => "http_user_agent", "", "the client's name of itself";
     "http_host": Name => "http_host", "", "host that the client asked for";
     "host": Name => "host", "", "host that the client asked for, or the server's name";

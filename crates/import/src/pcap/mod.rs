@@ -92,6 +92,8 @@ counts! {
         unknown_links: BTreeMap<u32, u64>, "packets by each link type that is not read",
             doubt: "{count} packets have a link type that is not read: {what}.",
             alone: "{found} by link types that are not read: {words}";
+        captures_joined: u64, "captures that begin within a file, behind another",
+            doubt: "{count} captures begin within a file, behind another, and were read as if in a file of their own.";
         left: u64, "connections that were ended to make room for others",
             doubt: "{count} connections were ended to make room for others: more than 65,536 were open.";
         forgotten: u64, "times that outstanding ranges were given up",
@@ -147,6 +149,7 @@ pub static KIND: Kind = Kind {
     told: "{connections:connection} and {ack_rows:row} of ACKs from {packets:packet}",
     counts: More::COUNTS,
     sample: Sample::File("tests/data/pcap/capture.pcapng"),
+    looks: |begin| matches!(Reader::new(begin), Ok(Some(_))),
     build: |given| {
         Ok(Box::new(Analyser::new(Options {
             anonymiser: given.anonymiser.clone(),
@@ -357,6 +360,11 @@ impl Import for Analyser {
         loop {
             match reader.read_next()? {
                 Next::Record(record) => self.record(&record),
+                // Its times may lie before those of the one before.
+                Next::Another => {
+                    self.begins = true;
+                    self.report.more.captures_joined += 1;
+                }
                 Next::Unusable(what) => {
                     self.report.count();
                     self.not_understood(what);

@@ -3,6 +3,7 @@
 //! Source: the output of iproute2 3.10 to 6.x; `tcp_info` fields are printed only
 //! when they are not 0, so a field that is not there is left null.
 
+use knee_observe::column::Numbers;
 use knee_observe::tables::Sockets;
 
 /// Splits a line at spaces; parentheses keep together what they hold, since a
@@ -157,23 +158,126 @@ fn name(text: &[u8]) -> Option<&str> {
 }
 
 /// Reads the tokens of `line` into `row`; `unknown` hears of each that means
-/// nothing to it.
-pub fn details(line: &[u8], sockets: &mut Sockets, row: usize, mut unknown: impl FnMut(&[u8])) {
+/// nothing to it. Gives the word at its end whose value is yet to come, if any.
+pub fn details<'a>(
+    line: &'a [u8],
+    sockets: &mut Sockets,
+    row: usize,
+    mut unknown: impl FnMut(&'a [u8]),
+) -> &'static [u8] {
     let mut tokens = Tokens(line);
     while let Some(token) = tokens.next() {
         let known = match memchr::memchr(b':', token) {
             Some(at) => keyed(&token[..at], &token[at + 1..], sockets, row),
-            None => match token {
-                b"send" | b"pacing_rate" | b"delivery_rate" => tokens
-                    .next()
-                    .and_then(|value| spaced(token, value, sockets, row)),
-                _ => bare(token, sockets, row),
+            None => match SPACED.into_iter().find(|key| *key == token) {
+                Some(key) => match tokens.next() {
+                    Some(value) => spaced(key, value, sockets, row),
+                    None => return key,
+                },
+                None => bare(token, sockets, row),
             },
         };
         if known.is_none() {
             unknown(token);
         }
     }
+    b""
+}
+
+/// Keys whose value stands behind a blank.
+const SPACED: [&[u8]; 3] = [b"send", b"pacing_rate", b"delivery_rate"];
+
+/// Keys of which one stands in every line of details that `ss` prints, or begins
+/// what remains of one that was cut in two.
+const KEYS: [&[u8]; 53] = [
+    b"skmem",
+    b"mem",
+    b"timer",
+    b"users",
+    b"uid",
+    b"ino",
+    b"sk",
+    b"cgroup",
+    b"fwmark",
+    b"tos",
+    b"tclass",
+    b"class_id",
+    b"v6only",
+    b"wscale",
+    b"rto",
+    b"backoff",
+    b"rtt",
+    b"ato",
+    b"qack",
+    b"mss",
+    b"pmtu",
+    b"rcvmss",
+    b"advmss",
+    b"cwnd",
+    b"ssthresh",
+    b"bytes_sent",
+    b"bytes_retrans",
+    b"bytes_acked",
+    b"bytes_received",
+    b"segs_out",
+    b"segs_in",
+    b"data_segs_out",
+    b"data_segs_in",
+    b"lastsnd",
+    b"lastrcv",
+    b"lastack",
+    b"delivered",
+    b"busy",
+    b"unacked",
+    b"retrans",
+    b"lost",
+    b"sacked",
+    b"reordering",
+    b"rcv_rtt",
+    b"rcv_space",
+    b"rcv_ssthresh",
+    b"notsent",
+    b"minrtt",
+    b"snd_wnd",
+    b"token",
+    b"write_seq",
+    b"bbr",
+    b"dctcp",
+];
+
+/// Is there a key that `ss` prints in the line?
+pub fn has_key(line: &[u8]) -> bool {
+    Tokens(line).any(is_key)
+}
+
+fn is_key(token: &[u8]) -> bool {
+    pair(token, b':').is_some_and(|(key, _)| KEYS.contains(&key))
+}
+
+/// Does the line begin as what remains of one of details that was cut in two?
+pub fn goes_on(line: &[u8]) -> bool {
+    let mut tokens = Tokens(line);
+    match tokens.next() {
+        Some(b"ts" | b"sack" | b"ecn" | b"ecnseen" | b"fastopen" | b"app_limited") => true,
+        Some(token) if is_key(token) || SPACED.contains(&token) => true,
+        Some(token) => is_word(token) && tokens.next().is_some_and(is_key),
+        None => false,
+    }
+}
+
+/// May an indented line that begins so be one of details? Not what a shell asks.
+pub fn may_be_details(token: &[u8]) -> bool {
+    let key = pair(token, b':').map_or(token, |(key, _)| key);
+    matches!(key, b"<->" | b"-->" | b"<--" | b"---")
+        || key.first().is_some_and(u8::is_ascii_lowercase)
+            && (key.iter()).all(|byte| is_word(&[*byte]) || byte.is_ascii_uppercase())
+}
+
+/// Is it of letters and digits, as the names of algorithms?
+fn is_word(token: &[u8]) -> bool {
+    token.iter().all(|byte| {
+        byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-')
+    })
 }
 
 fn spaced(key: &[u8], value: &[u8], s: &mut Sockets, row: usize) -> Option<()> {
@@ -216,12 +320,18 @@ fn bare(token: &[u8], s: &mut Sockets, row: usize) -> Option<()> {
         b"app_limited" => s.delivery_rate_app_limited.set(row, true),
         // Of -e: the direction that is shut down; of -i: bidirectional traffic.
         b"<->" | b"-->" | b"<--" | b"---" | b"bidir" => {}
+        // Of a path of MPTCP, and of TLS in the kernel.
+        b"tcp-ulp-mptcp" | b"tcp-ulp-tls" => {}
+        // Of a whole MPTCP connection: no algorithms.
+        b"remote_key" | b"fallback" => return None,
+        // Told before, as where the line is read once more.
+        _ if s
+            .algorithm
+            .get(row)
+            .is_some_and(|name| name.as_bytes() == token) => {}
         // The algorithm's name stands alone, before any other field of tcp_info.
         _ if s.algorithm.get(row).is_none() && s.rto_us.get(row).is_none() => {
-            let word = |byte: &u8| {
-                byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'_' || *byte == b'-'
-            };
-            if token.len() >= 16 || !token[0].is_ascii_lowercase() || !token.iter().all(word) {
+            if token.len() >= 16 || !token[0].is_ascii_lowercase() || !is_word(token) {
                 return None;
             }
             s.algorithm.set(row, name(token)?);
@@ -319,6 +429,9 @@ fn keyed(key: &[u8], value: &[u8], s: &mut Sockets, row: usize) -> Option<()> {
         b"mem" => return mem(within(value)?, s, row),
         b"timer" => return timer(within(value)?, s, row),
         b"users" => return users(value, s, row),
+        // What a path of MPTCP and TLS in the kernel say of themselves.
+        b"flags" | b"token" | b"seq" | b"sfseq" | b"ssnoff" | b"maplen" | b"version"
+        | b"cipher" | b"rxconf" | b"txconf" => {}
         b"bbr" => return bbr(within(value)?, s, row),
         b"dctcp" => return dctcp(value, s, row),
         _ => return None,
@@ -363,7 +476,12 @@ fn timer(value: &[u8], s: &mut Sockets, row: usize) -> Option<()> {
     let (kind, rest) = pair(value, b',')?;
     let (left, retransmits) = pair(rest, b',')?;
     s.timer.set(row, name(kind)?);
-    s.timer_ms.set(row, timer_ms(left)?);
+    let left_ms = timer_ms(left)?;
+    // One that is overdue is printed as what is left of 2^32 ms, whole minutes
+    // of it: by how much is not told.
+    if left_ms <= i64::from(i32::MAX) {
+        s.timer_ms.set(row, left_ms);
+    }
     s.timer_retransmits.set(row, int32(retransmits)?);
     Some(())
 }
@@ -380,24 +498,40 @@ fn users(value: &[u8], s: &mut Sockets, row: usize) -> Option<()> {
     Some(())
 }
 
+/// Sets what is not all ones: 32 of them, to the six digits that ss prints, are
+/// what was not measured.
+fn measured(value: i64, column: &mut Numbers<i64>, row: usize) {
+    const ALL_ONES: i64 = 4_294_967_295;
+    if value < ALL_ONES - 10_000 {
+        column.set(row, value);
+    }
+}
+
+/// An item that is not understood does not hide those behind it.
 fn bbr(value: &[u8], s: &mut Sockets, row: usize) -> Option<()> {
+    let mut all = Some(());
     for item in value.split(|byte| *byte == b',') {
-        let (key, value) = pair(item, b':')?;
-        match key {
-            b"bw" => s.bbr_bw_bits_per_sec.set(row, rate(value)?),
-            b"mrtt" => s.bbr_min_rtt_us.set(row, us(value)?),
-            b"pacing_gain" => s.bbr_pacing_gain.set(row, float(value)?),
-            b"cwnd_gain" => s.bbr_cwnd_gain.set(row, float(value)?),
-            b"version" => s.bbr_version.set(row, int32(value)?),
-            b"bw_hi" => s.bbr_bw_hi_bits_per_sec.set(row, rate(value)?),
-            b"bw_lo" => s.bbr_bw_lo_bits_per_sec.set(row, rate(value)?),
-            b"mode" => s.bbr_mode.set(row, int32(value)?),
-            b"phase" => s.bbr_phase.set(row, int32(value)?),
-            b"inflight_lo" => s.bbr_inflight_lo.set(row, int(value)?),
-            b"inflight_hi" => s.bbr_inflight_hi.set(row, int(value)?),
-            b"extra_acked" => s.bbr_extra_acked.set(row, int(value)?),
-            _ => return None,
-        }
+        all = bbr_item(item, s, row).and(all);
+    }
+    all
+}
+
+fn bbr_item(item: &[u8], s: &mut Sockets, row: usize) -> Option<()> {
+    let (key, value) = pair(item, b':')?;
+    match key {
+        b"bw" => s.bbr_bw_bits_per_sec.set(row, rate(value)?),
+        b"mrtt" => measured(us(value)?, &mut s.bbr_min_rtt_us, row),
+        b"pacing_gain" => s.bbr_pacing_gain.set(row, float(value)?),
+        b"cwnd_gain" => s.bbr_cwnd_gain.set(row, float(value)?),
+        b"version" => s.bbr_version.set(row, int32(value)?),
+        b"bw_hi" => s.bbr_bw_hi_bits_per_sec.set(row, rate(value)?),
+        b"bw_lo" => s.bbr_bw_lo_bits_per_sec.set(row, rate(value)?),
+        b"mode" => s.bbr_mode.set(row, int32(value)?),
+        b"phase" => s.bbr_phase.set(row, int32(value)?),
+        b"inflight_lo" => measured(int(value)?, &mut s.bbr_inflight_lo, row),
+        b"inflight_hi" => measured(int(value)?, &mut s.bbr_inflight_hi, row),
+        b"extra_acked" => s.bbr_extra_acked.set(row, int(value)?),
+        _ => return None,
     }
     Some(())
 }

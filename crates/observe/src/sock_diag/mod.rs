@@ -46,8 +46,8 @@ pub struct Diag<'a> {
     pub timer: u8,
     /// Times that it went off in a row.
     pub timer_retransmits: u8,
-    /// Until it goes off.
-    pub timer_ms: u32,
+    /// Until it goes off; below 0: it is overdue.
+    pub timer_ms: i32,
     pub source: (IpAddr, u16),
     pub destination: (IpAddr, u16),
     /// Index of the device that the socket is bound to; 0: none.
@@ -132,7 +132,7 @@ impl<'a> Diag<'a> {
             state: head[1],
             timer: head[2],
             timer_retransmits: head[3],
-            timer_ms: word(52),
+            timer_ms: word(52).cast_signed(),
             source: (address(8), port(4)),
             destination: (address(24), port(6)),
             interface: word(40),

@@ -40,7 +40,7 @@ observed! {
         recv_q_bytes: Numbers<i64> = own("bytes", "inet_diag_msg.idiag_rqueue", "received and not yet read; of a listener: connections waiting to be accepted");
         send_q_bytes: Numbers<i64> = own("bytes", "inet_diag_msg.idiag_wqueue", "written and not yet acked; of a listener: the backlog allowed");
         timer: Names = own("", "inet_diag_msg.idiag_timer", "timer that runs: on (retransmission), keepalive, timewait, persist; null: none, or not told");
-        timer_ms: Numbers<i64> = own("ms", "inet_diag_msg.idiag_expires", "until it goes off; ss rounds from 10 s on to seconds, from 10 min on to minutes");
+        timer_ms: Numbers<i64> = own("ms", "inet_diag_msg.idiag_expires", "until it goes off; below 0: overdue; ss rounds from 10 s on to seconds, from 10 min on to minutes, and does not tell by how much one is overdue: null");
         timer_retransmits: Numbers<i32> = own("", "inet_diag_msg.idiag_retrans", "times it went off in a row");
         ca_state: Numbers<i32> = like(Samples::COLUMNS);
         snd_cwnd: Numbers<i64> = like(Samples::COLUMNS);

@@ -1,7 +1,10 @@
 //! `struct tcp_info` as bytes: decoded field by field, so that a kernel that
 //! knows fewer fields gives nulls and one that knows more is read as far as we know.
 //!
-//! Source: include/uapi/linux/tcp.h, Linux 4.19 to 6.18: fields are only ever appended.
+//! Source: include/uapi/linux/tcp.h, Linux 4.19 to 7.0: fields are only ever appended,
+//! but for the last four bytes, which tell how AccECN was negotiated. They are two
+//! numbers of 16 bits in 6.18 and fields of bits from 7.0 on; the bytes do not say
+//! which, so none of it is read.
 
 use super::{bits_per_sec, limited_bits_per_sec};
 

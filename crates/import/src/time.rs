@@ -11,29 +11,67 @@ const MONTHS: [&str; 12] = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 ];
 const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+/// What may stand before a time.
+const NAMES: [&str; 4] = ["Time", "time", "Date", "date"];
 /// Epochs from 2001 to 2286 have ten digits; other numbers are no times.
 const EPOCH_DIGITS: usize = 10;
+
+/// What a text says of a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Nanoseconds since 1970.
+    At(i64),
+    /// In a zone of that name, which means several; the user said none.
+    In(String),
+    /// Without its year, or without its day.
+    Short,
+}
+
+impl Moment {
+    pub fn ns(&self) -> Option<i64> {
+        match self {
+            Moment::At(ns) => Some(*ns),
+            _ => None,
+        }
+    }
+}
 
 /// Nanoseconds since 1970 of a line that holds a time and nothing else, besides
 /// punctuation around it and words as in `date: …`. `None`: no such line.
 pub fn line(text: &str, zone_s: Option<i32>) -> Option<i64> {
+    moment(text, zone_s)?.ns()
+}
+
+/// As [`line`], of times too that do not say all.
+pub fn moment(text: &str, zone_s: Option<i32>) -> Option<Moment> {
     let text = text.trim_matches(|c: char| c.is_whitespace() || "#=-*[]".contains(c));
     if text.len() > 64 || !text.bytes().any(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    if let Some(ns) = epoch(text) {
-        return Some(ns);
+    let number = text
+        .split_once(": ")
+        .filter(|(word, _)| NAMES.contains(word));
+    if let Some(ns) = epoch(number.map_or(text, |(_, number)| number.trim_start())) {
+        return Some(Moment::At(ns));
     }
     let mut when = When::default();
     // ISO 8601 joins date and time by T; a T within a word is no joint.
-    let text = match text.as_bytes() {
+    let mut text = match text.as_bytes() {
         [_, _, _, _, b'-', _, _, b'-', _, _, b'T', ..] => text.replacen('T', " ", 1),
         _ => text.to_owned(),
     };
+    // `date -Ins` has a comma before the fraction of a second.
+    let is_fraction = |at: usize| {
+        let (before, behind) = (&text.as_bytes()[..at], &text.as_bytes()[at + 1..]);
+        matches!(before, [.., b':', _, _]) && behind.first().is_some_and(u8::is_ascii_digit)
+    };
+    if let Some(at) = text.find(',').filter(|at| is_fraction(*at)) {
+        text.replace_range(at..=at, ".");
+    }
     for word in text.split([' ', '\t', ',']).filter(|word| !word.is_empty()) {
         when.take(word)?;
     }
-    when.ns(zone_s)
+    when.moment(zone_s)
 }
 
 /// The time in a file's name: `ss-20260821T120000.txt`, `20260821-120000`,
@@ -113,7 +151,7 @@ struct When {
     afternoon: Option<bool>,
     offset_s: Option<i32>,
     /// A zone whose name is not one of the unambiguous ones.
-    named: bool,
+    named: Option<String>,
 }
 
 impl When {
@@ -177,29 +215,33 @@ impl When {
             && (2..=5).contains(&word.len())
             && word.bytes().all(|b| b.is_ascii_uppercase())
         {
-            self.named = true;
+            self.named = Some(word.to_owned());
         } else {
             return None;
         }
         Some(())
     }
 
-    fn ns(&self, zone_s: Option<i32>) -> Option<i64> {
+    fn moment(self, zone_s: Option<i32>) -> Option<Moment> {
         use chrono::Timelike as _;
-        let date = NaiveDate::from_ymd_opt(self.year?, self.month?, self.day?)?;
         let mut time = self.time?;
+        let (Some(year), Some(month), Some(day)) = (self.year, self.month, self.day) else {
+            let has_day = self.month.is_some() == self.day.is_some();
+            return (has_day && self.year.is_none()).then_some(Moment::Short);
+        };
+        let date = NaiveDate::from_ymd_opt(year, month, day)?;
         if let Some(afternoon) = self.afternoon {
             time = time.with_hour(time.hour() % 12 + if afternoon { 12 } else { 0 })?;
         }
-        let offset_s = match (self.offset_s, self.named) {
-            (Some(offset_s), _) => offset_s,
-            (None, true) => zone_s?,
-            (None, false) => zone_s.unwrap_or(0),
+        let offset_s = match (self.offset_s, self.named, zone_s) {
+            (Some(offset_s), ..) | (None, _, Some(offset_s)) => offset_s,
+            (None, Some(name), None) => return Some(Moment::In(name)),
+            (None, None, None) => 0,
         };
-        date.and_time(time)
-            .and_utc()
-            .timestamp_nanos_opt()?
-            .checked_sub(i64::from(offset_s) * 1_000_000_000)
+        let ns = date.and_time(time).and_utc().timestamp_nanos_opt()?;
+        Some(Moment::At(
+            ns.checked_sub(i64::from(offset_s) * 1_000_000_000)?,
+        ))
     }
 }
 
@@ -257,6 +299,9 @@ mod tests {
             "1787313600",
             "1787313600.000000000",
             "1787313600000",
+            "Time: 1787313600",
+            "date: Fri Aug 21 12:00:00 UTC 2026",
+            "2026-08-21T14:00:00,000000000+02:00",
         ] {
             assert_eq!(line(text, None), Some(NOON), "{text}");
         }
