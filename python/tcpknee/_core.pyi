@@ -454,6 +454,9 @@ def give_back_memory() -> None:
 def importers() -> list[dict[str, Any]]:
     """Every importer, as its `Kind` in `crates/import/src/` describes it."""
 
+def recognise_import(path: PathLike[str] | str) -> list[str]:
+    """Names of the importers whose own the file looks like, by its first bytes. Raises OSError."""
+
 def import_files(
     name: str, asked: str, progress: Callable[[int, int], object] | None
 ) -> tuple[dict[str, Any], list[ArrowBatches] | None]:

@@ -42,7 +42,7 @@ mod _core {
     #[pymodule_export]
     use crate::host::{HostSession, profile_registry};
     #[pymodule_export]
-    use crate::import::{import_files, importers};
+    use crate::import::{import_files, importers, recognise_import};
     #[pymodule_export]
     use crate::kernel::{LabOutput, enter_lab};
     #[pymodule_export]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +27,30 @@ class _Importers(LazyGroup):
     def found(self) -> MutableMapping[str, click.Command]:
         return _commands()
 
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Where files stand in the place of an importer, their first bytes say which it is."""
+        first = args[0]
+        if first not in self.commands and ("/" in first or "." in first or Path(first).exists()):
+            from tcpknee import imports
+
+            files = list(takewhile(lambda arg: not arg.startswith("-"), args))
+            kind = imports.recognised(files)
+            if not {"--quiet", "-q"} & set(args):
+                others = f" and {len(files) - 1} more" if len(files) > 1 else ""
+                say.warn(f"knee import: {first}{others}: taken for {kind.name} ({kind.summary.rstrip('.')})")
+            args = [kind.name, *args]
+        return super().resolve_command(context, args)
+
 
 @click.group("import", cls=_Importers, short_help="Import what other tools wrote about connections.")
 def group() -> None:
-    """Import what other tools wrote about connections, as Parquet, for `knee sql`."""
+    """Import what other tools wrote about connections, as Parquet, for `knee sql`.
+
+    `knee import FILE... --out DIR` looks at the files and takes the importer whose own they look like; an importer's
+    options need its name.
+    """
 
 
 @cache

@@ -79,6 +79,33 @@ def write(
     return report
 
 
+def recognised(files: Files) -> Kind:
+    """The importer whose own all the files look like, by their first bytes and without any option.
+
+    Raises UsageError: a file cannot be read, looks like no importer's or several importers', or two files differ.
+    """
+    found: dict[str, Path] = {}
+    for path in _readable(files):
+        try:
+            names = _core.recognise_import(path)
+        except OSError as error:
+            raise _unreadable(path, error) from None
+        if len(names) != 1:
+            like = f"several importers' ({', '.join(names)})" if names else "no importer's"
+            raise UsageError(
+                f"{path}: looks like {like}; expected a file of one of {', '.join(IMPORTERS)}. "
+                "Say which: knee import NAME FILE."
+            )
+        found.setdefault(names[0], path)
+    if len(found) > 1:
+        (name, path), (other, differs) = list(found.items())[:2]
+        raise UsageError(
+            f"{differs}: looks like {other}'s, and {path} like {name}'s; expected files of one importer. "
+            "Import them one kind at a time."
+        )
+    return IMPORTERS[next(iter(found))]
+
+
 def _describe(name: str, files: Files, anonymize: str | None, report: Mapping[str, Any]) -> None:
     """Notes beside the segments what they come from, which their rows do not tell. Names of files stand without their
     folders, and not at all where addresses are anonymised; nor does the key of an anonymisation."""

@@ -2,7 +2,9 @@
 
 mod bring;
 
-use knee_import::{Columns, Count, IMPORTERS, Kind, Opt, TableKind, Takes, find};
+use std::path::PathBuf;
+
+use knee_import::{Columns, Count, IMPORTERS, Kind, Opt, TableKind, Takes, find, recognise};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -38,6 +40,14 @@ pub fn import_files<'py>(
         .map_err(usage)?;
     let importer = (kind.build)(&given).map_err(usage)?;
     bring(py, &asked, kind, importer, progress.as_ref())
+}
+
+/// Names of the importers whose own the file looks like, by its first bytes.
+#[pyfunction]
+pub fn recognise_import(py: Python<'_>, path: PathBuf) -> PyResult<Vec<&'static str>> {
+    let found = py.detach(|| recognise(&path));
+    let found = found.map_err(|error| errors::file(&error, &path))?;
+    Ok(found.into_iter().map(|kind| kind.name).collect())
 }
 
 fn names() -> String {
