@@ -344,10 +344,18 @@ def asked(address):
     except (OSError, asyncio.TimeoutError):
         return None
 
+def shown(port):
+    from urllib.request import urlopen
+    for page in ("info/main/workers.html", "json/counts.json", "metrics", "status"):
+        try:
+            return page, urlopen(f"http://127.0.0.1:{port}/{page}", timeout=10).status
+        except OSError:
+            pass
+
 own, key = sys.argv[1:3]
 forged = Security(tls_ca_file=own, tls_client_cert=own, tls_client_key=key, require_encryption=True)
 for port in sys.argv[3:]:
-    print(port, tried(f"tls://127.0.0.1:{port}", security=forged), asked(f"tcp://127.0.0.1:{port}"))
+    print(port, tried(f"tls://127.0.0.1:{port}", security=forged), asked(f"tcp://127.0.0.1:{port}"), shown(port))
 """
 """Another user, with a key of its own, at each port: what it was told."""
 
@@ -373,7 +381,7 @@ def test_another_user_of_the_host_is_refused_by_scheduler_nanny_and_worker(tmp_p
             timeout=300,
         )
     assert other.returncode == 0, other.stderr
-    assert sorted(other.stdout.splitlines()) == sorted(f"{port} None None" for port in ports)
+    assert sorted(other.stdout.splitlines()) == sorted(f"{port} None None None" for port in ports)
 
 
 def test_a_run_on_this_hosts_processors_opens_no_port(tmp_path: Path) -> None:
