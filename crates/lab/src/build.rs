@@ -144,6 +144,7 @@ fn link_config(cell: &Cell, addresses: &[Addresses], seed: u64, flows: u32) -> L
                 sender: addresses.sender,
                 receiver: addresses.receiver,
                 rtt: flow.rtt,
+                warmup: cell.warmup_of(flow),
                 hops: flow.hops.clone(),
             })
             .collect(),
@@ -151,7 +152,6 @@ fn link_config(cell: &Cell, addresses: &[Addresses], seed: u64, flows: u32) -> L
         flows,
         hosts: [&cell.sender, &cell.receiver].map(Host::shared_hosts),
         seed,
-        warmup: cell.warmup,
         sample_interval: cell.sample_interval,
         receiver: nic(&cell.receiver),
         sender: nic(&cell.sender),

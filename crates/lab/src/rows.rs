@@ -391,9 +391,9 @@ fn flow_row(
             None => reports.ended_ns,
         })
         .max(open_ns);
-    // A flow done before the steady part began counts as a whole.
-    let baseline =
-        Some(track.baseline).filter(|baseline| (open_ns.max(1)..end_ns).contains(&baseline.t_ns));
+    // A transfer, and what was done before the steady part began, counts as a whole.
+    let baseline = Some(track.baseline)
+        .filter(|baseline| !track.is_transfer && (open_ns.max(1)..end_ns).contains(&baseline.t_ns));
     let steady_ns = end_ns - baseline.map_or(open_ns, |baseline| baseline.t_ns);
     let baseline = baseline.unwrap_or_default();
     let seconds = steady_ns as f64 / 1e9;

@@ -23,6 +23,8 @@ pub type Ends = [(IpAddr, u16); 2];
 #[derive(Clone, Debug, Default)]
 pub struct Track {
     pub group: usize,
+    /// A transfer, which counts from its opening.
+    pub is_transfer: bool,
     /// The connection, when one of the user's programs opened it.
     pub external: Option<Ends>,
     /// The sender's `tcp_info` at the last sample.
@@ -33,7 +35,7 @@ pub struct Track {
     pub last_ns: u64,
     /// Counters at the beginning of the steady part.
     pub baseline: Baseline,
-    /// Over the steady part's samples.
+    /// Over the samples that count.
     pub srtt_us: Histogram,
     pub cwnd_sum: u64,
     pub inflight_sum: u64,
@@ -153,6 +155,7 @@ impl Book {
     ) -> Book {
         let track = |flow: &Flow| Track {
             group: flow.group,
+            is_transfer: cell.flows[flow.group].workload.is_transfer(),
             ..Track::default()
         };
         Book {
@@ -212,7 +215,8 @@ impl Book {
             return;
         };
         let bytes_read = self.bytes_read(index, &info);
-        let (measuring, track) = (self.measuring, &mut self.tracks[index]);
+        let track = &mut self.tracks[index];
+        let measuring = self.measuring || track.is_transfer;
         if track.first_ns.is_none() {
             track.first_ns = Some(t_ns);
             if measuring {

@@ -32,7 +32,7 @@ pub struct FlowReport {
     pub path_lost_pkts: u64,
     /// Dropped by the queue.
     pub queue_dropped_pkts: u64,
-    /// Waits in the queue after the warm-up, µs.
+    /// Waits in the queue, µs, of packets that count.
     pub queue_delay_us: Histogram,
 }
 

@@ -50,8 +50,6 @@ pub struct LinkConfig {
     pub hosts: [Option<u32>; 2],
     /// Of the repetition: every random draw follows from it.
     pub seed: u64,
-    /// From when on queueing delays count, after the start.
-    pub warmup: Nanos,
     pub sample_interval: Nanos,
     /// What the hosts' NICs do with what arrives.
     pub receiver: Nic,
@@ -64,6 +62,8 @@ pub struct Group {
     pub sender: Ipv4Addr,
     pub receiver: Ipv4Addr,
     pub rtt: Nanos,
+    /// From when on the queueing delays of its packets count, after the start.
+    pub warmup: Nanos,
     /// The hops between them, in the data direction.
     pub hops: Range<usize>,
 }

@@ -23,7 +23,8 @@ pub struct Outlet<'a> {
     pub flows: Flows,
     pub meter: Meter,
     pub gro: bool,
-    pub measure_from_ns: u64,
+    /// From when on waits count, by the number of the `[[flow]]` table.
+    pub measure_from_ns: Vec<u64>,
 }
 
 /// What travels with a packet behind its bottleneck.
@@ -63,7 +64,8 @@ impl Sink for Outlet<'_> {
     #[inline]
     fn waited(&mut self, flow: u32, waits: impl Iterator<Item = (u64, Nanos)>) {
         let report = &mut self.flows.reports[flow as usize];
-        for (_, waited) in waits.filter(|(at_ns, _)| *at_ns >= self.measure_from_ns) {
+        let from_ns = self.measure_from_ns[report.group as usize];
+        for (_, waited) in waits.filter(|(at_ns, _)| *at_ns >= from_ns) {
             report.queue_delay_us.add(waited.as_us());
         }
     }

@@ -187,7 +187,11 @@ impl<'a> Direction<'a> {
                 flows: Flows::new(config),
                 meter: Meter::default(),
                 gro,
-                measure_from_ns: start_ns + config.warmup.0,
+                measure_from_ns: config
+                    .groups
+                    .iter()
+                    .map(|group| start_ns + group.warmup.0)
+                    .collect(),
             },
             config,
             is_data,

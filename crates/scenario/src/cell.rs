@@ -118,6 +118,14 @@ impl Cell {
         Nanos(self.hops().map(|hop| hop.rtt.0).sum())
     }
 
+    /// How much of the run's beginning does not count for a flow. A transfer counts as a whole.
+    pub fn warmup_of(&self, spec: &FlowSpec) -> Nanos {
+        match spec.workload.is_transfer() {
+            true => Nanos::ZERO,
+            false => self.warmup,
+        }
+    }
+
     /// The least time that a transfer with these settings takes, alone on the path: a
     /// handshake and half a round trip, and its packets at the rate of the narrowest
     /// hop. `None`: a rate or the route changes with time, and so does the least; or nothing on the path takes time.

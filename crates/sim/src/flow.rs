@@ -24,7 +24,7 @@ pub struct Flow {
     pub receiver_only_reads: bool,
     /// Does the sender's application write without end, and nothing else?
     pub sender_only_writes: bool,
-    /// Has the steady part begun?
+    /// Does what happens now count? Of a transfer all does, of others what happens in the steady part.
     pub measured: bool,
     pub apps: Apps,
     pub queue_delay_us: Histogram,
@@ -46,7 +46,7 @@ pub struct Flow {
     pub latency_us: Option<Box<Histogram>>,
     /// Of a workload that counts how its receiver's reads come.
     pub reads: Option<Box<Reads>>,
-    /// Where the counters stood then, unless the connection opened in the steady part.
+    /// Where the counters stood when the steady part began, unless the connection counts from its opening.
     pub baseline: Option<Box<Baseline>>,
     /// How the sender's time was spent until the work was complete; what follows counts no more.
     pub final_times: Option<Box<Times>>,
@@ -316,7 +316,7 @@ impl Flow {
         &mut self.ends[side as usize]
     }
 
-    /// The connection opens in the steady part.
+    /// The connection opens, and counts from the beginning.
     pub fn open_measuring(&mut self, now_ns: u64) {
         self.measured = true;
         for end in &mut self.ends {

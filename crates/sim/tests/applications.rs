@@ -133,3 +133,47 @@ fn runs_with_servers_and_small_writes_are_twice_the_same() {
     }
     assert_eq!(values(&written("")), values(&written("")));
 }
+
+/// Source: the transfer itself, which is the same whenever the warm-up ends; 100,000 B in the time that it took.
+#[test]
+fn transfer_counts_as_a_whole_whenever_the_warm_up_ends() {
+    let flows = |keys: &str, warmup: &str| {
+        run(&format!(
+            r#"
+duration = "2s"
+warmup = "{warmup}"
+[path]
+rate = "50Mbit/s"
+rtt = "100ms"
+[[flow]]
+algorithm = "cubic"
+{keys}
+"#
+        ))
+        .flows
+    };
+    for keys in [
+        "workload = \"transfer\"\nbytes = \"100kB\"",
+        "workload = \"small-writes\"\nwrites = 70\nwrite = \"1448B\"",
+        "workload = \"transfer\"\nbytes = \"1GB\"",
+    ] {
+        let whole = flows(keys, "0s");
+        let took_us = whole.completion_us.get(0).unwrap_or(2_000_000) as f64;
+        let bits = 8.0 * whole.bytes_read[0] as f64;
+        assert_within(
+            "goodput over bytes and time",
+            whole.goodput_bits_per_sec[0] * took_us / 1e6 / bits,
+            0.999_99,
+            1.000_01,
+        );
+        for warmup in ["300ms", "350ms", "1s"] {
+            let found = flows(keys, warmup);
+            assert_eq!(
+                format!("{:?}", found.values()),
+                format!("{:?}", whole.values())
+            );
+        }
+    }
+    let bulk = |warmup| flows("", warmup).goodput_bits_per_sec[0];
+    assert!(bulk("1s") > 1.2 * bulk("0s"), "slow start is left out");
+}

@@ -3,9 +3,11 @@
 use crate::table;
 
 table! {
-    /// What became of each flow. Rates, distributions and limits are of the
-    /// steady part, from the later of warm-up and the flow's start to its end;
-    /// counts are of the flow's whole life.
+    /// What became of each flow. Counts are of the flow's whole life; rates,
+    /// distributions and limits are of its steady part. That is from the later
+    /// of warm-up and the flow's start to its end; of a finite transfer it is
+    /// the whole life, from its opening to the last byte read by the far
+    /// application or, where that is not within the run, to the run's end.
     "flows" Flows of Flow {
         cell: i32, "", "tcpknee", "cell of the matrix";
         rep: i32, "", "tcpknee", "repetition, from 0";

@@ -204,7 +204,7 @@ def _which(rows: _Rows, applies: Callable[[Workload], bool]) -> Floats:
     return rows.which("workload", lambda text: applies(workloads.of(text)))
 
 
-def _steady(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> tuple[Floats, Floats, Floats]:
+def _times(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> tuple[Floats, Floats, Floats]:
     """Of each row, ns: when it was opened, when the run's steady part had begun and it was open, and when it ended."""
     ends, opened = rows.column("end_ns"), rows.column("start_ns")
     ends = np.where(np.isnan(ends), _of_cells(rows, cells, "duration_ns"), ends)
@@ -217,8 +217,9 @@ def _of_cells(rows: _Rows, cells: Mapping[int, Mapping[str, Any]], name: str) ->
 
 def _rates(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Floats]:
     """Rates of each row that may be added up. Of a flow that stays, its own; of a transfer that came and went, what it
-    carried in the steady part over the whole of that part: thousands of them never shared the link."""
-    _, begins, ends = _steady(rows, cells)
+    carried in the run's steady part over the whole of that part: thousands of them never shared the link. One that was
+    under way when that part began is taken to have been as fast before as after."""
+    _, begins, ends = _times(rows, cells)
     length = _of_cells(rows, cells, "duration_ns") - _of_cells(rows, cells, "warmup_ns")
     part = np.maximum(ends - begins, 0.0) / length
     part = np.where(_which(rows, lambda workload: workload["draws"]) > 0, part, 1.0)
@@ -229,10 +230,11 @@ def _rates(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Flo
 def _limits(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Floats]:
     """Shares of the members' steady parts: from the later of warm-up and opening to the end of work or of the run.
 
-    A flow that was done before the warm-up ended counts from its opening, as in `flows`.
+    A transfer, and a flow that was done before the warm-up ended, counts from its opening, as in `flows`.
     """
-    opened, begins, ends = _steady(rows, cells)
-    steady_us = rows.sum((ends - np.where(begins < ends, begins, opened)) / 1e3)
+    opened, begins, ends = _times(rows, cells)
+    has_steady = np.isnan(rows.column("transfer_bytes")) & (begins < ends)
+    steady_us = rows.sum((ends - np.where(has_steady, begins, opened)) / 1e3)
     shares = {}
     with np.errstate(divide="ignore", invalid="ignore"):
         for limit in LIMITS:
@@ -268,7 +270,8 @@ class _Sent:
 def _utilisation(
     queue: Iterable[pa.RecordBatch], cells: Mapping[int, Mapping[str, Any]]
 ) -> dict[tuple[int, int], float]:
-    """What left the narrowest hop between warm-up and the last row, as a share of what its link could have sent."""
+    """What left the narrowest hop between warm-up and the last row, as a share of what its link could have sent; where
+    all flows are transfers, which have no warm-up, until the last row."""
     found: dict[tuple[int, int], _Sent] = {}
     for batch in queue:
         # Null, where a link has no rate, is no offer.
@@ -282,13 +285,20 @@ def _utilisation(
         cell, rep, t_ns, sent, offered = (column[order] for column in (cell, rep, *counted))
         for start, end in runs(cell, rep):
             one = found.setdefault((int(cell[start]), int(rep[start])), _Sent())
-            warmup_ns = int(cells[int(cell[start])]["warmup_ns"])
+            warmup_ns = _warmup_ns(cells[int(cell[start])])
             base = start + int(np.searchsorted(t_ns[start:end], warmup_ns, side="right")) - 1
             if base >= start and t_ns[base] >= one.first[0]:
                 one.first = (int(t_ns[base]), int(sent[base]), int(offered[base]))
             if t_ns[end - 1] > one.last[0]:
                 one.last = (int(t_ns[end - 1]), int(sent[end - 1]), int(offered[end - 1]))
     return {key: one.share() for key, one in found.items()}
+
+
+def _warmup_ns(cell: Mapping[str, Any]) -> int:
+    """How much of the beginning does not count for the link."""
+    kinds = [workloads.of(flow["workload"]) for flow in cell["flows"]]
+    has_only_transfers = all(kind["counts"] == "completion" and not kind["draws"] for kind in kinds)
+    return 0 if has_only_transfers else int(cell["warmup_ns"])
 
 
 def _starts(*keys: Indices) -> Indices:

@@ -270,6 +270,7 @@ mod tests {
                     sender: Ipv4Addr::new(10, 77, 0, host),
                     receiver: Ipv4Addr::new(10, 78, 0, host),
                     rtt: Nanos::from_ms(rtt),
+                    warmup: Nanos::ZERO,
                     hops: 0..1,
                 })
                 .collect(),
@@ -277,7 +278,6 @@ mod tests {
             flows: 1,
             hosts: [None; 2],
             seed: 1,
-            warmup: Nanos::ZERO,
             sample_interval: Nanos::from_ms(10),
             receiver: nic,
             sender: nic,

@@ -266,13 +266,13 @@ fn config(rate_mbit_per_sec: u64, offload: Offload) -> LinkConfig {
             sender: SENDER.parse().expect("an address"),
             receiver: RECEIVER.parse().expect("an address"),
             rtt: RTT,
+            warmup: Nanos::ZERO,
             hops: 0..1,
         }],
         first_port: 10_000,
         flows: 0,
         hosts: [None; 2],
         seed: 1,
-        warmup: Nanos::ZERO,
         sample_interval: Nanos::from_ms(10),
         receiver: Nic {
             // What the simulator's NIC has by default.

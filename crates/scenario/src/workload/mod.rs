@@ -138,6 +138,11 @@ pub trait Workload {
         None
     }
 
+    /// Is each of its connections a finite transfer? Such a connection counts as a whole, whenever the warm-up ends.
+    fn is_transfer(&self) -> bool {
+        self.transfer_bytes(0).is_some()
+    }
+
     /// Threads of the applications at the sender and at the receiver, over which connections are spread in turn.
     fn threads(&self) -> [u32; 2] {
         [1, 1]

@@ -90,7 +90,8 @@ impl Ends {
             true => Side::Receiver,
             false => Side::Sender,
         };
-        if self.now_ns >= self.boot_ns + self.cell.warmup.0 {
+        let spec = &self.cell.flows[self.flows[flow as usize].group as usize];
+        if self.now_ns >= self.boot_ns + self.cell.warmup_of(spec).0 {
             self.flows[flow as usize].open_measuring(self.now_ns);
         } else {
             for end in &mut self.flows[flow as usize].ends {

@@ -255,8 +255,8 @@ impl World {
                 self.ends.count_polling();
                 self.ends.machines.warm();
                 for flow in self.ends.flows.iter_mut() {
-                    // One that is complete counts as a whole.
-                    if flow.open_ns <= now_ns && flow.completed_ns().is_none() {
+                    // A transfer, and what is complete, counts as a whole.
+                    if flow.open_ns <= now_ns && !flow.measured && flow.completed_ns().is_none() {
                         flow.start_measuring(now_ns);
                     }
                 }
