@@ -134,13 +134,17 @@ class Scenario:
 
         `index` int · `hash` str, what an engine is given · `axes` list of (key, value) · `describe` list of (key,
         value, doc) · `duration_ns` `warmup_ns` int · `rate_bits_per_sec` int or None (unlimited) · `rtt_ns` int ·
-        `bdp_bytes` int or None · `buffer_bytes` int or None · `buffer_pkts` int or None · `flows` list of dicts `group`
-        `name` `algorithm` `workload` `count`.
+        `is_random` bool · `bdp_bytes` int or None · `buffer_bytes` int or None · `buffer_pkts` int or None · `flows`
+        list of dicts `group` `name` `algorithm` `workload` `count`.
         """
 
     @property
     def files(self) -> dict[str, str]:
         """The text of each file that the scenario names, by its path."""
+
+    @property
+    def renamed(self) -> dict[str, str]:
+        """Algorithms that the scenario calls by Linux's name: that, and ours."""
 
     @property
     def expects(self) -> list[tuple[str, int]]:

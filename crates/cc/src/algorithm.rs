@@ -179,6 +179,14 @@ impl Algorithm {
         &self.phases
     }
 
+    /// What Linux calls its own build of it, if it has one.
+    pub fn linux_name(&self) -> &'static str {
+        match self.name {
+            "bbr1" => "bbr",
+            name => name,
+        }
+    }
+
     pub(crate) fn get_info(&self) -> Option<GetInfoFn> {
         self.get_info
     }
@@ -250,7 +258,7 @@ pub fn algorithms() -> &'static [Algorithm] {
     })
 }
 
-/// The algorithm of this name, if there is one.
+/// The algorithm of this name of ours, if there is one.
 pub fn find(name: &str) -> Option<&'static Algorithm> {
     algorithms().iter().find(|a| a.name == name)
 }

@@ -13,10 +13,11 @@ pub struct Names {
 }
 
 impl Names {
+    /// The algorithm of that name, ours or Linux's.
     pub fn algorithm(&self, name: &str) -> Option<&AlgorithmInfo> {
         self.algorithms
             .iter()
-            .find(|algorithm| algorithm.name == name)
+            .find(|algorithm| algorithm.name == name || algorithm.linux_name == name)
     }
 }
 
@@ -24,5 +25,7 @@ impl Names {
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlgorithmInfo {
     pub name: String,
+    /// What Linux itself calls it.
+    pub linux_name: String,
     pub params: Vec<ParamInfo>,
 }

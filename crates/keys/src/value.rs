@@ -126,7 +126,13 @@ pub fn read(
         (Kind::Samples, _) => Err(wrong("")),
         (_, Toml::String(text)) => {
             let text = text.value();
-            Ok((read_text(kind, path, text, names, files)?, text.clone()))
+            let value = read_text(kind, path, text, names, files)?;
+            let label = match (kind, &value) {
+                // Where Linux calls it otherwise.
+                (Kind::Algorithm, Value::Text(name)) => name.clone(),
+                _ => text.clone(),
+            };
+            Ok((value, label))
         }
         (
             Kind::Duration { .. }

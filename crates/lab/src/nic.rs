@@ -187,6 +187,7 @@ mod tests {
         let names = knee_scenario::Names {
             algorithms: vec![knee_scenario::AlgorithmInfo {
                 name: "cubic".into(),
+                linux_name: "cubic".into(),
                 params: Vec::new(),
             }],
             read_file: None,

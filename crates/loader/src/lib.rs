@@ -46,10 +46,7 @@ pub fn kernel_name(name: &str) -> String {
 
 /// What the kernel calls its own build of an algorithm, if it can have one.
 pub fn builtin_name(name: &str) -> &str {
-    match name {
-        "bbr1" => "bbr",
-        name => name,
-    }
+    knee_cc::find(name).map_or(name, |algorithm| algorithm.linux_name())
 }
 
 /// What there is of an algorithm in this kernel.

@@ -36,6 +36,7 @@ pub fn algorithms(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         }
         let dict = PyDict::new(py);
         dict.set_item("name", algorithm.name())?;
+        dict.set_item("linux_name", algorithm.linux_name())?;
         dict.set_item("summary", algorithm.summary())?;
         dict.set_item("source", algorithm.source())?;
         dict.set_item("year", algorithm.year())?;

@@ -114,6 +114,12 @@ impl Scenario {
         self.scenario.files()
     }
 
+    /// Algorithms that the scenario calls by Linux's name: that, and ours.
+    #[getter]
+    fn renamed(&self) -> BTreeMap<String, String> {
+        self.scenario.renamed()
+    }
+
     /// (`assert`, line in the file) of each `[[expect]]`.
     #[getter]
     fn expects(&self) -> Vec<(&str, u32)> {
@@ -328,6 +334,7 @@ fn cell_dict<'py>(py: Python<'py>, cell: &Cell, facts: &Facts) -> PyResult<Bound
         "phase_noise_ns",
         knee_scenario::phase_noise(cell).map(|noise| noise.0),
     )?;
+    dict.set_item("is_random", knee_scenario::is_random(cell))?;
     dict.set_item("duration_ns", cell.duration.0)?;
     dict.set_item("warmup_ns", cell.warmup.0)?;
     dict.set_item("samples", cell.samples.chosen())?;

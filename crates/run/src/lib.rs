@@ -53,6 +53,7 @@ pub fn read_cell(text: &str, file: &str) -> Result<Cell, CellError> {
 pub fn names(read_file: Option<ReadFile>) -> Names {
     let info = |algorithm: &knee_cc::Algorithm| AlgorithmInfo {
         name: algorithm.name().to_owned(),
+        linux_name: algorithm.linux_name().to_owned(),
         params: algorithm.params().iter().map(algorithm_param).collect(),
     };
     Names {

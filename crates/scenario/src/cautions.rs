@@ -33,18 +33,9 @@ pub fn cautions(cell: &Cell) -> Vec<String> {
 /// Source: Floyd, Jacobson: On Traffic Phase Effects in Packet-Switched Gateways, Internetworking 3(3) 1992, section 3:
 /// a random delay of up to the bottleneck's service time of a packet takes the effect away.
 pub fn phase_noise(cell: &Cell) -> Option<Nanos> {
-    let is_even = |hop: &Path| {
-        hop.rate_trace.is_none()
-            && hop.loss.share == 0.0
-            && hop.ack_loss.share == 0.0
-            && !hop.impairments.are_random()
-    };
-    let hosts = [&cell.sender, &cell.receiver];
     let flows: u64 = cell.flows.iter().map(|flow| u64::from(flow.count)).sum();
-    let may_lock = flows > 1
-        && cell.flows.iter().all(|flow| flow.workload.is_endless())
-        && cell.hops().all(is_even)
-        && hosts.iter().all(|host| host.noise == Nanos::ZERO);
+    let may_lock =
+        flows > 1 && cell.flows.iter().all(|flow| flow.workload.is_endless()) && !is_random(cell);
     let drops_tail = |hop: &&Path| hop.queue == "fifo" && hop.buffer != BufferLimit::Unlimited;
     let packet_times = cell.hops().filter(drops_tail).filter_map(|hop| {
         let bytes = u64::from(hop.mtu_bytes + hop.overhead_bytes);
@@ -54,6 +45,21 @@ pub fn phase_noise(cell: &Cell) -> Option<Nanos> {
         .max()
         .filter(|_| may_lock)
         .map(|time| Nanos(time.0 / 2))
+}
+
+/// Is anything random on the way of a cell's flows or at their hosts, or are the flows themselves drawn? What
+/// algorithms and queues draw does not count.
+pub fn is_random(cell: &Cell) -> bool {
+    let is_even = |hop: &Path| {
+        hop.rate_trace.is_none()
+            && hop.loss.share == 0.0
+            && hop.ack_loss.share == 0.0
+            && !hop.impairments.are_random()
+    };
+    let hosts = [&cell.sender, &cell.receiver];
+    !cell.hops().all(is_even)
+        || hosts.iter().any(|host| host.noise > Nanos::ZERO)
+        || cell.flows.iter().any(|flow| flow.workload.kind().draws)
 }
 
 /// A queue's own caution, at the rate of the link behind it.

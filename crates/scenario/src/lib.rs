@@ -19,7 +19,7 @@ pub mod workload;
 mod zip;
 
 pub use besides::{Expect, Published};
-pub use cautions::{cautions, phase_noise};
+pub use cautions::{cautions, is_random, phase_noise};
 pub use cell::*;
 pub use describe::{Fact, bdp_bytes, describe};
 pub use error::ScenarioErrors;
@@ -82,6 +82,11 @@ impl Scenario {
             let cell = resolve::cell(matrix, names, &mistakes, index);
             cell.expect("every cell was looked at when the file was read")
         })
+    }
+
+    /// Algorithms that the file calls by Linux's name: that, and ours.
+    pub fn renamed(&self) -> BTreeMap<String, String> {
+        self.source.matrix.renamed().collect()
     }
 
     /// The text of each file that the scenario names, by its path.

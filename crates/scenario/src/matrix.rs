@@ -4,6 +4,7 @@
 //! a list says which are.
 
 use knee_keys::error::{Mistakes, Problem};
+use knee_keys::key::Kind;
 use knee_keys::value::Value;
 
 use std::collections::{HashMap, HashSet};
@@ -194,6 +195,20 @@ impl Matrix {
             .iter()
             .filter_map(|sample| sample.file.as_ref());
         named.chain(tables).map(|(name, text)| (&**name, &**text))
+    }
+
+    /// Algorithms that the file calls by Linux's name: that, and ours.
+    pub(super) fn renamed(&self) -> impl Iterator<Item = (String, String)> {
+        let is_algorithm = |target: &Target| matches!(target, Target::Key(key) if matches!(key.kind, Kind::Algorithm));
+        let settings = self
+            .settings
+            .iter()
+            .filter(move |setting| !setting.is_default && is_algorithm(&setting.target));
+        let entries = settings.flat_map(|setting| &setting.entries);
+        let names = entries.map(|entry| (entry.written.trim_matches(['"', '\'']), &entry.label));
+        names
+            .filter(|(written, label)| written != label)
+            .map(|(written, label)| (written.into(), label.clone()))
     }
 
     pub(super) fn expects(&self) -> Vec<Expect> {

@@ -20,6 +20,7 @@ fn names() -> Names {
     let mut names = common::names();
     let more = MORE_ALGORITHMS.split(' ').map(|name| AlgorithmInfo {
         name: name.to_owned(),
+        linux_name: name.to_owned(),
         params: Vec::new(),
     });
     names.algorithms.extend(more);

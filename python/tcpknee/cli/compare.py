@@ -45,13 +45,15 @@ def command(algorithms: tuple[str, ...], **given: Any) -> int:
     from tcpknee.runs import api, compose
 
     from . import running
-    from .named import by_option, of_compare
+    from .named import by_option, of_compare, refuse_both
 
     settings: dict[str, Any] = {
         name: compose.axis(given.pop(name)) for name in ("rate", "rtt", "loss", "buffer", "queue")
     }
     settings |= {name: given.pop(name) for name in ("duration", "warmup", "repeat", "seed", "workload")}
     settings["set"] = compose.assignments(given.pop("set_"))
+    options_of = {key: name for key, name in compose.ARGUMENTS.items() if name != "algorithms"}
+    refuse_both("knee compare", options_of, settings["set"])
     options = Options(**given)
     api.check_engine(
         options.engine or "sim",

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import click
 
 from tcpknee import say
 from tcpknee.errors import KernelUnsupported, UsageError
-from tcpknee.human import suggest
 
 from .options import json_option, quiet_option
 
@@ -24,9 +21,10 @@ def command(algorithms: tuple[str, ...], default_in: str | None, json: bool, qui
     They stay until `knee unload` or a reboot. It needs root and a kernel with BTF, 6.1 or later.
     """
     from tcpknee import _core
+    from tcpknee import algorithms as named
     from tcpknee.runs.progress import Phase
 
-    check("load", algorithms)
+    algorithms = named.chosen("knee load", algorithms)
     if default_in is not None and len(algorithms) > 1:
         raise UsageError(
             "knee load --default-in: got several algorithms; expected one, as a namespace has one default."
@@ -45,13 +43,3 @@ def command(algorithms: tuple[str, ...], default_in: str | None, json: bool, qui
     if json:
         say.json({"schema": 1, "loaded": done})
     return 0
-
-
-def check(command: str, algorithms: Sequence[str]) -> None:
-    """Refuses names that are no algorithms of ours."""
-    from tcpknee import _core
-
-    known = [entry["name"] for entry in _core.algorithms()]
-    unknown = next((name for name in algorithms if name not in known), None)
-    if unknown is not None:
-        raise UsageError(f'knee {command}: got "{unknown}"; ' + suggest(unknown, known, "expected one of"))

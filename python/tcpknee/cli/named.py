@@ -8,8 +8,17 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from tcpknee.errors import ScenarioError
+from tcpknee.errors import ScenarioError, UsageError
 from tcpknee.runs import compose
+
+from .options import is_given
+
+
+def refuse_both(command: str, options: Mapping[str, str], set_: Mapping[str, Any]) -> None:
+    """Refuses a key that both an option and --set give. `options`: which parameter of the command sets which key."""
+    if both := next((key for key in set_ if key in options and is_given(options[key])), None):
+        option = options[both].replace("_", "-")
+        raise UsageError(f"{command}: got --{option} and --set {both}; expected one of them, as they set the same.")
 
 
 @contextmanager

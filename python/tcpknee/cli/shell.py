@@ -51,10 +51,15 @@ def command(command: tuple[str, ...], **given: Any) -> int:
     """
     from tcpknee.runs import compose
 
+    from .named import refuse_both
+
     settings = compose.assignments(given.pop("set_"))
-    for name in ("rate", "rtt", "loss", "ack_loss", "buffer", "queue"):
+    of_path = {f"path.{name}": name for name in ("rate", "rtt", "loss", "ack_loss", "buffer", "queue")}
+    refuse_both("knee shell", {**of_path, "flow.algorithm": "algorithm"}, settings)
+    given["algorithm"] = settings.pop("flow.algorithm", given["algorithm"])
+    for key, name in of_path.items():
         if (value := given.pop(name)) is not None:
-            settings[f"path.{name}"] = compose.axis(value)
+            settings.setdefault(key, compose.axis(value))
     return shell(command, settings, **given)
 
 
@@ -78,7 +83,7 @@ def shell(command: Sequence[str], settings: Mapping[str, Any], *, algorithm: str
 
 def _scenario(settings: Mapping[str, Any], algorithm: str) -> _core.Scenario:
     """The path as a scenario of one cell and one flow, whose algorithm is the far end's."""
-    from tcpknee import _core
+    from tcpknee import _core, algorithms
     from tcpknee.runs import compose
 
     from .named import by_option, of_shell
@@ -95,6 +100,7 @@ def _scenario(settings: Mapping[str, Any], algorithm: str) -> _core.Scenario:
             set={"sample_interval": "1h", **settings},
         )
         scenario = _core.parse(text, _FILE)
+    algorithms.note(scenario.renamed)
     if len(scenario.cells) > 1:
         axes = ", ".join(f"{key}={value}" for key, value in scenario.cells[0]["axes"])
         raise UsageError(

@@ -9,7 +9,6 @@ import click
 from tcpknee import say
 from tcpknee.errors import EngineError, UsageError
 
-from .load import check
 from .options import json_option
 
 _SHOWN = 3
@@ -23,12 +22,14 @@ _SHOWN = 3
 def command(algorithms: tuple[str, ...], all_: bool, json: bool) -> int:
     """Take algorithms out of the running kernel. Sockets that run one keep it until they close, and are named."""
     from tcpknee import _core
+    from tcpknee import algorithms as named
 
     if all_ == bool(algorithms):
         raise UsageError("knee unload: expected names of algorithms or --all, and not both.")
     if all_:
         algorithms = tuple(name for name, status in _core.in_kernel().items() if status["loaded"])
-    check("unload", algorithms)
+    if algorithms:
+        algorithms = named.chosen("knee unload", algorithms)
     done: dict[str, list[dict[str, str]]] = {}
     failed: list[str] = []
     for name in algorithms:

@@ -18,7 +18,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpknee import _core, provenance
+from tcpknee import _core, algorithms, provenance
 from tcpknee.errors import MOST_LISTED, RunFolderError, ScenarioError, UsageError
 from tcpknee.human import suggest
 from tcpknee.say import printable
@@ -107,6 +107,9 @@ def run(
         raise error.renamed("run()", str) if settings else error from None
 
 
+_RATE, _RTT = "50Mbit/s", "40ms"
+
+
 def compare(
     *algorithms: str,
     out: str | PathLike[str] | None = None,
@@ -114,8 +117,8 @@ def compare(
     bpf: bool = False,
     workers: int | None = None,
     watcher: Watcher | None = None,
-    rate: str | Sequence[str] = "50Mbit/s",
-    rtt: str | Sequence[str] = "40ms",
+    rate: str | Sequence[str] = _RATE,
+    rtt: str | Sequence[str] = _RTT,
     **settings: Any,
 ) -> Run:
     """Compares algorithms on one path: each in a cell of its own, or sharing one as in `compare("cubic:1,bbr1:2")`.
@@ -126,6 +129,10 @@ def compare(
     if unknown := next((name for name in settings if name not in compose.SETTINGS), None):
         known = ["rate", "rtt", *compose.SETTINGS]
         raise UsageError(f"compare(): got {unknown}=…; " + suggest(unknown, known, "expected the settings"))
+    given = {**settings, "rate": None if rate == _RATE else rate, "rtt": None if rtt == _RTT else rtt}
+    for key in settings.get("set") or {}:
+        if given.get(name := compose.ARGUMENTS.get(key, "")) is not None:
+            raise UsageError(f'compare(): got {name}=… and set["{key}"]; expected one of them, as they set the same.')
     folder = Path(out) if out is not None else None
     try:
         text = compose.comparison(algorithms, rate=rate, rtt=rtt, **settings)
@@ -187,6 +194,7 @@ def parse(text: str, file: str) -> _core.Scenario:
         if unread and len(error.mistakes) < MOST_LISTED:
             raise ScenarioError.of(file, [*error.mistakes, *unread]) from None
         raise
+    algorithms.note(scenario.renamed)
     if not scenario.expects and not scenario.published:
         return scenario
     from tcpknee.evidence import expect, published

@@ -56,6 +56,14 @@ def comparison(
     `set` has further keys by their dotted path; `flow.` reaches every flow. Without `warmup` a sixth of the duration is
     left out of steady-state metrics, at most 5 s.
     """
+    if "flow.algorithm" in (set or {}):
+        raise UsageError(
+            f"compare: got algorithms ({', '.join(algorithms)}) and a set of flow.algorithm; expected one."
+        )
+    if "flow.count" in (set or {}) and any(":" in text for text in algorithms):
+        raise UsageError(
+            f"compare: got counts ({', '.join(algorithms)}) and a set of flow.count; expected one of them."
+        )
     flows = _flows(algorithms)
     scenario: dict[str, Any] = {
         "title": " against ".join(algorithms),
@@ -73,7 +81,7 @@ def comparison(
     return toml(scenario)
 
 
-_ARGUMENTS = {
+ARGUMENTS = {
     **{f"path.{name}": name for name in ("rate", "rtt", "loss", "buffer", "queue")},
     **{name: name for name in ("duration", "warmup", "repeat", "seed")},
     "flow.workload": "workload",
@@ -86,7 +94,7 @@ _ARGUMENTS = {
 def argument(key: str, set_: Mapping[str, Any] | None) -> tuple[str, str]:
     """The argument of `comparison` that set a key of the scenario, and the key as `set` names it."""
     key = re.sub(r"^flow\.\d+\.", "flow.", key)
-    return ("set" if key in (set_ or {}) else _ARGUMENTS.get(key, "set")), key
+    return ("set" if key in (set_ or {}) else ARGUMENTS.get(key, "set")), key
 
 
 def axis(text: str | None) -> str | list[str] | None:
@@ -104,6 +112,8 @@ def assignments(texts: Sequence[str]) -> dict[str, Any]:
             raise UsageError(
                 f'--set: got "{text}"; expected KEY=VALUE, as in sender.initcwnd=20. `knee list keys` prints the keys.'
             )
+        if key.strip() in found:
+            raise UsageError(f"--set: got {key.strip()} twice; expected it once, with commas between several values.")
         values = _read(value) or [part for text in value.split(",") for part in _read(text) or [text.strip()]]
         found[key.strip()] = values if len(values) > 1 else values[0]
     return found

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tcpknee import human
+from tcpknee import algorithms, human
 from tcpknee.evidence import metrics
 from tcpknee.evidence.expressions import Place, Problem, Quantity, Term, kind_of
 from tcpknee.evidence.stats import Unit
@@ -93,7 +93,8 @@ class OfCells:
         if term.name == "total":
             found = [(int(cell["index"]), -1) for cell in in_place]
         else:
-            found = _groups(term.name, "name", in_place) or _groups(term.name, "algorithm", in_place)
+            by_algorithm = _groups(algorithms.ours(term.name), "algorithm", in_place)
+            found = _groups(term.name, "name", in_place) or by_algorithm
         if not found:
             known = sorted(
                 {text for cell in self.cells for flow in cell["flows"] for text in (flow["name"], flow["algorithm"])}
@@ -160,12 +161,12 @@ def _fixed(key: str, term: Term, cells: Sequence[Mapping[str, Any]]) -> bool:
     flow = _OF_FLOW.fullmatch(key)
     if flow is None:
         return False
-    group = int(flow[1])
+    group, names = int(flow[1]), {term.name, algorithms.ours(term.name)}
     meant = [
-        flow["group"] == group and dict(cell["axes"])[key] == term.name
+        flow["group"] == group and dict(cell["axes"])[key] in names
         for cell in cells
         for flow in cell["flows"]
-        if term.name in (flow["name"], flow["algorithm"])
+        if names & {flow["name"], flow["algorithm"]}
     ]
     return bool(meant) and all(meant)
 

@@ -141,6 +141,7 @@ fn check(input: &[u8]) -> usize {
 fn names() -> Names {
     let info = |name: &str, params: &[(&str, &str, u32, u32, u32)]| AlgorithmInfo {
         name: name.into(),
+        linux_name: name.into(),
         params: params
             .iter()
             .map(|&(name, unit, min, max, default)| {

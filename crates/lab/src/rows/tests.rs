@@ -85,6 +85,7 @@ fn flow_of(bytes: &[u8], backend: &str) -> knee_tables::Flow {
     let text = "duration = \"1s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"10ms\"\n[[flow]]\nalgorithm = \"reno\"\n";
     let reno = AlgorithmInfo {
         name: "reno".into(),
+        linux_name: "reno".into(),
         params: Vec::new(),
     };
     let names = Names {

@@ -20,14 +20,14 @@ pub(super) struct Owner<'n> {
 impl Reader<'_> {
     /// The algorithm or queue whose parameters stand in a table of that name, and they.
     pub(super) fn params_of<'n>(
-        &self,
+        &'n self,
         section: Section,
         name: &'n str,
-    ) -> Option<(Owner<'n>, Cow<'_, [ParamInfo]>)> {
+    ) -> Option<(Owner<'n>, Cow<'n, [ParamInfo]>)> {
         match section {
             Section::Flow(_) => {
                 let algorithm = self.names.algorithm(name)?;
-                let key = "algorithm";
+                let (key, name) = ("algorithm", &*algorithm.name);
                 Some((Owner { key, name }, Cow::Borrowed(&algorithm.params)))
             }
             Section::Path | Section::Hop(_) => {

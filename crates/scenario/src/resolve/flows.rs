@@ -163,8 +163,8 @@ impl Resolver<'_> {
                 let Some(name) = self.optional_text(section, "name") else {
                     return Ok(());
                 };
-                if name != self.text(section, "algorithm") && self.names.algorithm(&name).is_some()
-                {
+                let named = self.names.algorithm(&name);
+                if named.is_some_and(|other| other.name != self.text(section, "algorithm")) {
                     let expected = "a name that is not another algorithm's".into();
                     return Err(self.refuse(
                         section,

@@ -9,6 +9,10 @@ use knee_units::files::ReadFile;
 pub fn names() -> Names {
     let info = |name: &str, params: &[(&str, &str, u32, u32, u32)]| AlgorithmInfo {
         name: name.into(),
+        linux_name: match name {
+            "bbr1" => "bbr".into(),
+            name => name.into(),
+        },
         params: params
             .iter()
             .map(|&(name, unit, min, max, default)| {

@@ -24,6 +24,29 @@ fn parameters_are_written_with_their_units() {
 }
 
 #[test]
+fn linux_name_of_an_algorithm_is_read_as_ours() {
+    let read = |keys: &str| read(&edited("algorithm = \"cubic\"", keys));
+    let found = read("algorithm = [\"cubic\", \"bbr\"]\nbbr.cwnd_gain = 2").unwrap();
+    let cells: Vec<_> = found.cells().collect();
+    assert_eq!(cells[1].flows[0].algorithm, "bbr1");
+    assert_eq!(cells[1].flows[0].params, [("cwnd_gain".to_string(), 512)]);
+    assert_eq!(cells[1].axes[0].1, "bbr1");
+    assert!(
+        found
+            .renamed()
+            .into_iter()
+            .eq([("bbr".into(), "bbr1".into())])
+    );
+    let called = read("algorithm = \"bbr1\"\nname = \"bbr\"").unwrap();
+    assert_eq!(called.cell(0).unwrap().flows[0].name, "bbr");
+    assert!(called.renamed().is_empty());
+    let mistaken = read("algorithm = \"cubic\"\nname = \"bbr\"").unwrap_err();
+    assert!(mistaken.to_string().contains("not another algorithm's"));
+    let twice = read("algorithm = [\"bbr\", \"bbr1\"]").unwrap_err();
+    assert!(twice.to_string().contains("\"bbr1\" twice in a list"));
+}
+
+#[test]
 fn small_writes_are_128_bytes_each_unless_the_file_says_otherwise() {
     let workload = |keys: &str| {
         let flow = format!("algorithm = \"cubic\"\nworkload = \"small-writes\"\n{keys}");

@@ -12,6 +12,7 @@ use knee_units::Nanos;
 pub fn cell(text: &str) -> Cell {
     let known = |algorithm: &knee_cc::Algorithm| AlgorithmInfo {
         name: algorithm.name().to_owned(),
+        linux_name: algorithm.linux_name().to_owned(),
         params: Vec::new(),
     };
     let names = Names {

@@ -43,6 +43,7 @@ pub fn cell_with_files(text: &str, read_file: fn(&str) -> io::Result<String>) ->
 fn read_cell(text: &str, read_file: Option<ReadFile>) -> Cell {
     let known = |algorithm: &knee_cc::Algorithm| AlgorithmInfo {
         name: algorithm.name().to_owned(),
+        linux_name: algorithm.linux_name().to_owned(),
         params: Vec::new(),
     };
     let names = Names {

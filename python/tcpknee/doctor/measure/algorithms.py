@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcpknee import _core
+from tcpknee import _core, algorithms
 from tcpknee.doctor.finding import Finding
 
 from .experiment import Arm, Experiment
@@ -16,12 +16,10 @@ RATE = "50Mbit/s"
 """Rate of the lossy path: so high that losses bound a loss-based algorithm."""
 
 _OLD_CUBIC = "e73ebb0881ea"
-_OF_KERNEL = {"bbr": "bbr1"}
-"""Our names of algorithms that the kernel calls otherwise, by its names."""
 
 
 def _lossy(finding: Finding) -> Sequence[Experiment]:
-    name = _OF_KERNEL.get(finding.subject, finding.subject)
+    name = algorithms.ours(finding.subject)
     rtt_us = number(finding, "srtt_us_p50")
     if rtt_us is None or name not in {one["name"] for one in _core.algorithms()}:
         return []

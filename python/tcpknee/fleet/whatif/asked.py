@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path as File
 from typing import Any
 
-from tcpknee import _core, human
+from tcpknee import _core, algorithms
 from tcpknee.errors import RunFolderError, UsageError
 
 from . import populations, recorded, told
@@ -53,8 +53,8 @@ def answered(question: Question, *, progress: Callable[[str], None] = lambda _: 
 
     Raises UsageError, RunFolderError (DATA cannot be read, or few of its paths can be simulated as they were recorded).
     """
-    _check("algorithms", question.algorithms)
-    _check("baseline", [question.baseline])
+    [baseline] = algorithms.chosen("baseline", [question.baseline])
+    question = replace(question, algorithms=algorithms.chosen("algorithms", question.algorithms), baseline=baseline)
     spread = on_cluster(question.cluster) if question.cluster else on_processes(question.workers, progress)
     with spread as on_all:
         recording, every = _paths(question, on_all)
@@ -92,15 +92,6 @@ def _paths(question: Question, on_all: OnAll) -> tuple[Recording, list[Judged]]:
     recording = recorded.read(folders)
     _check_recorded(recording)
     return recording, fit_all(recording.chosen(question.most_paths, question.seed).paths, on_all)
-
-
-def _check(option: str, names: Sequence[str]) -> None:
-    known = [str(found["name"]) for found in _core.algorithms()]
-    if not names:
-        raise UsageError(f"{option}: got none; expected some of {', '.join(known)}.")
-    for name in names:
-        if name not in known:
-            raise UsageError(f'{option}: got "{name}"; ' + human.suggest(name, known, "expected one of"))
 
 
 def _check_recorded(recording: Recording) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from tcpknee import algorithms
 from tcpknee.datasets.dataset import Dataset
 from tcpknee.errors import MissingColumn, RunFolderError, UsageError
 
@@ -74,8 +75,6 @@ from samples join (select cell, rep, flow, algorithm, end_ns from flows) f using
 where data_segs_out > 0
 order by key, t_us
 """
-_KERNEL_NAMES = {"bbr": "bbr1"}
-"""Algorithms that the kernel calls otherwise than the simulator."""
 
 
 @dataclass(frozen=True)
@@ -241,7 +240,7 @@ def _one(rows: dict[str, NDArray[Any]]) -> Series | Left:
     algorithm = str(rows["algorithm"][-1]).removeprefix("knee_")
     return Series(
         key=str(rows["key"][0]),
-        algorithm=_KERNEL_NAMES.get(algorithm, algorithm),
+        algorithm=algorithms.ours(algorithm),
         t_us=t_us,
         mss_bytes=float(rows["mss_bytes"][-1]),
         fresh=fresh,
