@@ -272,16 +272,48 @@ def _occupy_closed() -> None:
             os.open(os.devnull, mode)
 
 
-def aligned(rows: Sequence[Sequence[str]], *, left: Sequence[bool], rule: int = 1) -> list[str]:
-    """Rows of text in columns, with a rule after the first `rule` rows."""
+def room() -> int | None:
+    """How many columns a line may have: those of the terminal, or what COLUMNS says; None: any number, as in a file."""
+    said = os.environ.get("COLUMNS", "")
+    if said.isdigit() and int(said) > 0:
+        return int(said)
+    # A terminal that does not know its width says 0.
+    return (os.get_terminal_size(sys.stdout.fileno()).columns or None) if sys.stdout.isatty() else None
+
+
+def aligned(
+    rows: Sequence[Sequence[str]], *, left: Sequence[bool], rule: int = 1, keys: int = 1, room: int | None = None
+) -> list[str]:
+    """Rows of text in columns, with a rule after the first `rule` rows.
+
+    A table wider than `room` is folded into several, one below the other; the first `keys` columns begin each."""
     rows = [[printable(text) for text in row] for row in rows]
     widths = [max(width(row[i]) for row in rows) for i in range(len(left))]
-    lines = []
-    for row in rows:
-        cells = []
-        for text, size, is_left in zip(row, widths, left, strict=True):
-            room = " " * (size - width(text))
-            cells.append(text + room if is_left else room + text)
-        lines.append("  ".join(cells).rstrip())
-    lines.insert(rule, "  ".join("-" * size for size in widths))
+    lines: list[str] = []
+    for part in _parts(widths, keys, room):
+        lines += [""] if lines else []
+        begin = len(lines)
+        for row in rows:
+            cells = []
+            for at in part:
+                space = " " * (widths[at] - width(row[at]))
+                cells.append(row[at] + space if left[at] else space + row[at])
+            lines.append("  ".join(cells).rstrip())
+        lines.insert(begin + rule, "  ".join("-" * widths[at] for at in part))
     return lines
+
+
+def _parts(widths: Sequence[int], keys: int, room: int | None) -> list[list[int]]:
+    """Which columns stand in each part of a table; a part has one besides the keys, however wide that is."""
+    if room is None:
+        return [list(range(len(widths)))]
+    parts: list[list[int]] = []
+    begin = list(range(keys))
+    used = 0
+    for at in range(keys, len(widths)):
+        if not parts or used + 2 + widths[at] > room:
+            parts.append([*begin])
+            used = sum(widths[:keys]) + 2 * (keys - 1)
+        parts[-1].append(at)
+        used += 2 + widths[at]
+    return parts or [begin]

@@ -19,6 +19,7 @@ from support import SMALL, Ended
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
     """Calls `knee` in an empty folder."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)
 
     def run(*words: str | Path) -> Ended:
         monkeypatch.setattr(sys, "argv", ["knee", *map(str, words)])

@@ -245,6 +245,17 @@ def test_unknown_names_are_refused_with_a_suggestion(call: Call, small: Path, tm
         (["compare", "cubic", "--set", "initcwnd"], "expected KEY=VALUE"),
         (["compare", "cubic", "--set", "sender.initcwdn=3"], "initcwnd"),
         (["compare", "cubic", "--repeat", "0"], "--repeat"),
+        (["compare", "cubic", "--rate", "20Mbit/s", "--set", "path.rate=9Mbit/s"], "got --rate and --set path.rate"),
+        (["compare", "cubic", "--seed", "1", "--set", "seed=1"], "got --seed and --set seed"),
+        (
+            ["compare", "cubic", "--workload", "bulk", "--set", "flow.workload=web"],
+            "--workload and --set flow.workload",
+        ),
+        (["compare", "cubic", "--set", "flow.algorithm=reno"], "algorithms (cubic) and a set of flow.algorithm"),
+        (["compare", "cubic:2", "--set", "flow.count=3"], "counts (cubic:2) and a set of flow.count"),
+        (["compare", "cubic", "--set", "path.mtu=1400B", "--set", "path.mtu=900B"], "got path.mtu twice"),
+        (["shell", "--ack-loss", "1%", "--set", "path.ack_loss=2%"], "got --ack-loss and --set path.ack_loss"),
+        (["shell", "--algorithm", "reno", "--set", "flow.algorithm=cubic"], "--algorithm and --set flow.algorithm"),
         (["run"], "got no scenario"),
         (["run", "a.toml", "--workers", "0"], "--workers"),
         (["report", "none"], "none: is not there"),
@@ -254,6 +265,47 @@ def test_unknown_names_are_refused_with_a_suggestion(call: Call, small: Path, tm
 def test_bad_usage_is_one_paragraph(call: Call, tmp_path: Path, words: list[str], message: str) -> None:
     refused(call(*words), message)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_key_that_an_option_has_a_default_of_can_be_set(call: Call) -> None:
+    words = ["--set", "path.rate=9Mbit/s", "--set", "repeat=2", "--set", "flow.count=3", "--set", "flow.cubic.beta=0.7"]
+    told = call("compare", "cubic", *words, "--dry-run")
+    assert told.code == 0 and "9.00 Mbit/s" in told.out and "2 repetitions" in told.out and "cubic:3" in told.out
+
+
+def test_linux_name_of_an_algorithm_is_ours_with_a_note(call: Call, tmp_path: Path) -> None:
+    note = "Note: bbr is Linux's name of bbr1, and bbr1 is what it is called here."
+    quick = ["--rate", "5Mbit/s", "--duration", "1s", "--repeat", "2"]
+    compared = call("compare", "cubic", "bbr", "--set", "flow.bbr.cwnd_gain=2.5", *quick)
+    assert compared.code == 0 and note in compared.err and "cubic and bbr1 are" in compared.out
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(
+        'duration = "1s"\n[path]\nrate = "5Mbit/s"\nrtt = "10ms"\n[[flow]]\nalgorithm = ["cubic", "bbr"]\n'
+        '[[expect]]\nassert = "bbr.goodput > 0Mbit/s"\n'
+    )
+    ran = call("run", scenario, "--dry-run")
+    assert ran.code == 0 and note in ran.err and "algorithm=bbr1" in ran.out
+    refused(call("compare", "bbr", "bbr1"), 'got "bbr1" twice in a list')
+    assert note in call("whatif", "none", "--algorithms", "bbr").err
+    assert 'Did you mean "bbr3"' not in call("load", "bbr").err
+
+
+def test_where_nothing_on_the_path_is_random_intervals_are_said_to_hold_little(call: Call) -> None:
+    words = ["compare", "cubic", "bbr1", "--rate", "5Mbit/s", "--duration", "1s", "--repeat", "3"]
+    said = "Nothing on this path is random"
+    assert said in call(*words).out and said not in call(*words, "--loss", "1%").out
+
+
+def test_tables_are_folded_to_the_width_of_the_terminal(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["compare", "cubic", "bbr1", "--rate", "5Mbit/s", "--duration", "1s", "--repeat", "2"]
+    whole = call(*words).out
+    monkeypatch.setenv("COLUMNS", "60")
+    folded = call(*words).out.split("\nVerdicts")[0]
+    assert max(map(len, whole.splitlines())) > 60
+    table = [line for line in folded.splitlines() if line.startswith(("flow", "cubic ", "bbr1 ", "-----"))]
+    assert max(map(len, table)) <= 60
+    assert sum(line.startswith("flow ") for line in table) > 1, "each part begins with the flows"
+    assert set(whole.split("\nVerdicts")[0].split()) == set(folded.split())
 
 
 def test_lists_say_what_there_is(call: Call) -> None:

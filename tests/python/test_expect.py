@@ -264,7 +264,7 @@ def test_one_ratio_has_one_number_and_one_interval_wherever_it_is_written() -> N
     table, cells = compared(values)
     summary = summarise(table, None, cells)
     [said] = [v for v in summary.verdicts if v.metric == "goodput_bits_per_sec"]
-    assert said.text == "goodput: bbr1 is 100× cubic [78, 127]"
+    assert said.text == "goodput: bbr1 is 100× cubic [78, 127]: better"
     ratio = "bbr1.goodput / cubic.goodput"
     assert outcome(f"{ratio} >= 10", summary, cells).detail == "left is 100× [78, 127]"
     assert outcome(f"10 <= {ratio}", summary, cells).detail == "right is 100× [78, 127]"

@@ -11,7 +11,7 @@ from scipy import stats as scipy_stats
 from support import cell, compared, flow, flows
 from tcpknee.evidence import stats
 from tcpknee.evidence.verdicts import Verdict
-from tcpknee.runs.summary import summarise
+from tcpknee.runs.summary import Summary, summarise
 
 
 def goodput(values: dict[str, list[float]]) -> list[Verdict]:
@@ -26,13 +26,70 @@ def test_ratio_is_the_paired_t_interval_of_log_ratios() -> None:
     assert verdict.value == pytest.approx(math.exp(np.mean(np.log(np.array(bbr1) / cubic))))
     assert (verdict.low, verdict.high) == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
     assert (verdict.decision, verdict.scale, verdict.n) == ("more", "ratio", 4)
-    assert verdict.text == "goodput: bbr1 is 20.9× cubic [19.4, 22.5]"
+    assert verdict.text == "goodput: bbr1 is 20.9× cubic [19.4, 22.5]: better"
 
 
 def test_the_greater_stands_first_whatever_the_order_of_the_file() -> None:
     [verdict] = goodput({"bbr1": [42.0, 51.0, 40.0, 44.0], "cubic": [2.0, 2.5, 1.8, 2.2]})
     assert verdict.decision == "less"
-    assert verdict.text == "goodput: bbr1 is 20.9× cubic [19.4, 22.5]"
+    assert verdict.text == "goodput: bbr1 is 20.9× cubic [19.4, 22.5]: better"
+
+
+def summarised(workload: str, columns: dict[str, list[dict[str, object]]]) -> Summary:
+    """Cells of an algorithm each, with a row for each of its dicts; those of a repetition share its number."""
+    rows = [
+        flow(index, 0, 1e6, name, workload=workload) | row
+        for index, (name, of_name) in enumerate(columns.items())
+        for row in of_name
+    ]
+    cells = [cell(i, [("flow.0.algorithm", name)], name) for i, name in enumerate(columns)]
+    return summarise(flows(rows), None, cells)
+
+
+def test_what_takes_longer_is_worse_and_says_so() -> None:
+    rows = {
+        name: [{"rep": rep, "completion_us": round(us * factor**rep)} for rep in range(1, 4)]
+        for name, us, factor in (("cubic", 1e5, 1.0), ("bbr1", 1.1e5, 1.01))
+    }
+    found = summarised("transfer", rows)
+    assert [(v.metric, v.word) for v in found.shown] == [("completion_us_p50", "worse")]
+    assert found.shown[0].text == "completion p50: bbr1 takes 1.122× as long as cubic [1.095, 1.150]: worse"
+
+
+def test_of_several_transfers_the_slow_ones_are_compared_too() -> None:
+    rows = {
+        name: [
+            {"rep": rep, "completion_us": 1_000 * size * factor + rep}
+            for rep in range(3)
+            for size, factor in ((1, 1), (2, 1), (100, worst))
+        ]
+        for name, worst in (("cubic", 1), ("bbr1", 2))
+    }
+    found = {verdict.metric: verdict for verdict in summarised("web", rows).shown}
+    assert list(found) == ["completion_us_p50", "completion_us_p95", "completion_us_p99"]
+    assert found["completion_us_p50"].word == "same"
+    assert found["completion_us_p99"].word == "worse"
+    assert found["completion_us_p99"].text.endswith(": worse")
+
+
+def test_neither_is_better_where_no_direction_is_or_the_path_is_shared() -> None:
+    rows = [flow(0, rep, 1e6 * (1 + group) + rep, name, group) for rep in range(3) for group, name in enumerate("ab")]
+    [shared] = [v for v in summarise(flows(rows), None, [cell(0, [], "a", "b")]).verdicts if v.shared]
+    assert shared.decision == "more"
+    assert not shared.text.endswith(("better", "worse"))
+
+
+def test_where_buffers_limit_both_the_verdict_says_that_no_congestion_control_helps() -> None:
+    def limited(us: int) -> list[str]:
+        rows = {
+            name: [{"rep": rep, "goodput_bits_per_sec": goodput, "sndbuf_limited_us": us} for rep in range(3)]
+            for name, goodput in (("cubic", 1e6), ("bbr1", 1.02e6))
+        }
+        return [verdict.text for verdict in summarised("bulk", rows).shown]
+
+    said = "both were held back by the send buffer (`tcp_wmem`): no congestion control changes that"
+    assert limited(8_900_000)[0].endswith(f"better; {said}")
+    assert said not in limited(4_000_000)[0]
 
 
 def test_pairs_remove_what_seeds_have_in_common() -> None:
@@ -114,7 +171,7 @@ def test_identical_in_every_repetition() -> None:
     [same] = goodput({"a": [3.0, 3.0], "b": [3.0, 3.0]})
     assert (same.decision, same.text) == ("same", "goodput: a and b are identical in every repetition")
     [twice] = goodput({"a": [3.0, 3.0], "b": [6.0, 6.0]})
-    assert (twice.decision, twice.text) == ("more", "goodput: b is 2.00× a, identical in every repetition")
+    assert (twice.decision, twice.text) == ("more", "goodput: b is 2.00× a, identical in every repetition: better")
 
 
 def test_one_repetition_is_no_verdict() -> None:
@@ -185,7 +242,7 @@ def test_between_cells_algorithms_are_named_and_within_one_the_flows() -> None:
         apart = [cell(i, [("flow.0.algorithm", name)], name) for i, name in enumerate("ab")]
         return [v.text for v in summarise(flows(rows), None, apart if cells == 2 else [cell(0, [], "a", "b")]).verdicts]
 
-    assert named(cells=2) == ["goodput: b is 2.00× a, identical in every repetition"]
+    assert named(cells=2) == ["goodput: b is 2.00× a, identical in every repetition: better"]
     assert named(cells=1) == ["goodput per flow: b-flow is 2.00× a-flow, identical in every repetition"]
 
 
@@ -211,7 +268,7 @@ def test_of_requests_their_latency_matters_most_and_then_their_number() -> None:
 )
 def test_a_ratio_has_the_digits_that_tell_it_from_1(factor: float, size: str) -> None:
     [verdict] = goodput({"a": [3e6, 3e6], "b": [3e6 * factor, 3e6 * factor]})
-    assert verdict.text == f"goodput: b is {size} a, identical in every repetition"
+    assert verdict.text == f"goodput: b is {size} a, identical in every repetition: better"
 
 
 def test_transfers_of_many_sizes_are_compared_by_their_slowdown_too() -> None:

@@ -69,7 +69,7 @@ def show(run: Run, options: Options, *, first: bool) -> None:
     if not first:
         say.line()
     with progress.Phase("Computing the summary", quiet=options.quiet):
-        lines = list(output.lines(run))
+        lines = list(output.lines(run, say.room()))
     say.lines([*lines, "", f"Run folder: {run.folder}"])
     if options.report:
         from .report import write
@@ -177,7 +177,7 @@ def _plan(title: str, repeat: int, cells: Sequence[Mapping[str, Any]], how: str)
     left = [False, True, True, False, False, False, False, False]
     runs = f"{human.counted(len(cells), 'cell')} x {human.counted(repeat, 'repetition')}"
     head = f"{title}: {runs} = {human.counted(len(cells) * repeat, 'run')}, {length} {how}"
-    return [head, "", *say.aligned(rows, left=left), *_loads(cells)]
+    return [head, "", *say.aligned(rows, left=left, room=say.room()), *_loads(cells)]
 
 
 def _loads(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:

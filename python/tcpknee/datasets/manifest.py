@@ -32,6 +32,7 @@ _CELL: Shape = {
     "describe": [_FACT],
     "cautions": Optional([TEXT]),
     "phase_noise_ns": Optional(OrNull(WHOLE)),
+    "is_random": Optional(FLAG),
     "duration_ns": WHOLE,
     "warmup_ns": WHOLE,
     "samples": Optional(OrNull([TEXT])),

@@ -63,6 +63,11 @@ class Metric:
     sizes: Sizes | None = None
 
     @property
+    def is_time_taken(self) -> bool:
+        """Is it how long something took, from asking to having?"""
+        return self.kind == "time" and self.column.startswith(("completion", "latency"))
+
+    @property
     def bounds(self) -> tuple[float, float]:
         """What the quantity itself can be."""
         return 0.0, {"pct": 100.0, "share": 1.0, "index": 1.0}.get(self.kind, float("inf"))
@@ -160,17 +165,28 @@ ALIASES = {
 
 
 def compared(workload: str) -> tuple[str, ...]:
-    """Metrics that verdicts compare for a workload; the first is the one that matters most."""
+    """Metrics that verdicts compare for a workload, those of `primary` first."""
     kind = workloads.of(workload)
-    if kind["counts"] == "completion" and kind["draws"]:
-        # Of all sizes together only what is held against the size's own least can be compared.
-        return ("completion_us_p50", "slowdown_p99", "srtt_us_p95", "queue_delay_us_p95")
-    return _COMPARED[kind["counts"]]
+    # The slowdown is held against the least that a transfer of its size could take.
+    further = ("slowdown_p99",) if kind["counts"] == "completion" and kind["draws"] else ()
+    return (*primary(workload), *further, *_FURTHER[kind["counts"]])
 
 
-_COMPARED: dict[workloads.Counts, tuple[str, ...]] = {
-    "goodput": ("goodput_bits_per_sec", "srtt_us_p95", "queue_delay_us_p95"),
-    "completion": ("completion_us_p50", "srtt_us_p95", "queue_delay_us_p95"),
-    "requests": ("latency_us_p95", "requests_per_sec", "queue_delay_us_p95"),
-    "programs": ("requests_per_sec", "latency_us_p95", "goodput_bits_per_sec", "queue_delay_us_p95"),
+def primary(workload: str) -> tuple[str, ...]:
+    """Of those the ones that matter most: of transfers also the slow ones."""
+    return _PRIMARY[workloads.of(workload)["counts"]]
+
+
+_PRIMARY: dict[workloads.Counts, tuple[str, ...]] = {
+    "goodput": ("goodput_bits_per_sec",),
+    "completion": ("completion_us_p50", "completion_us_p95", "completion_us_p99"),
+    "requests": ("latency_us_p95",),
+    "programs": ("requests_per_sec",),
+}
+
+_FURTHER: dict[workloads.Counts, tuple[str, ...]] = {
+    "goodput": ("srtt_us_p95", "queue_delay_us_p95"),
+    "completion": ("srtt_us_p95", "queue_delay_us_p95"),
+    "requests": ("requests_per_sec", "queue_delay_us_p95"),
+    "programs": ("latency_us_p95", "goodput_bits_per_sec", "queue_delay_us_p95"),
 }

@@ -37,11 +37,12 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two groups to compare in `metrics`, the first of which matters most.
+    """Two groups to compare in `metrics`, of which those of `primary`, or else the first, matter most.
 
     Units of the same number are paired, unless `apart`: then the two are independent samples. `shared`: the two
     shared a path, so that sums are compared per member. `places` tells where each was measured, and `axes` what both
-    places have in common.
+    places have in common. `limit`: what held both of them back nearly all the time, in words, where no congestion
+    control changes it.
     """
 
     a: Side
@@ -51,6 +52,8 @@ class Pair:
     places: tuple[int, int]
     axes: Mapping[str, str]
     apart: bool = False
+    primary: tuple[str, ...] = ()
+    limit: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ class Verdict:
 
 
 def shown(verdicts: list[Verdict]) -> list[Verdict]:
-    """Those in the first metric of each pair; all, where no pair has one."""
+    """Those in the metrics that matter most to each pair; all, where no pair has one."""
     return [verdict for verdict in verdicts if verdict.primary] or verdicts
 
 
@@ -144,9 +147,9 @@ def _compare(pair: Pair, name: str, unit: Unit) -> Verdict | None:
         too_wide=too_wide,
         units_needed=needed,
         text="",
-        primary=name == pair.metrics[0],
+        primary=name in (pair.primary or pair.metrics[:1]),
     )
-    return replace(verdict, text=_text(verdict, unit))
+    return replace(verdict, text=_text(verdict, unit) + (pair.limit if verdict.primary else ""))
 
 
 def paired(pair: Pair, name: str) -> tuple[Floats, Floats]:
@@ -207,19 +210,25 @@ def greater_first(verdict: Verdict) -> tuple[str, str, str, str]:
 
 
 def _text(verdict: Verdict, unit: Unit) -> str:
-    """One sentence, the greater first: `bbr1 is 21.0× cubic [19.4, 22.5] in goodput`."""
+    """One sentence, the greater first: `goodput: bbr1 is 21.0× cubic [19.4, 22.5]: better`."""
     metric = metrics.BY_NAME[verdict.metric]
     of = f"{metric.label} per flow" if verdict.shared and metric.how == "sum" else metric.label
     if verdict.decision == "same":
         return f"{of}: {verdict.a} and {verdict.b} are identical in every {unit.one}"
     more, less, size, bracket = greater_first(verdict)
-    claim = f"{more} is {size} {less}" if verdict.scale == "ratio" else f"{more} is {size} above {less}"
+    if verdict.scale != "ratio":
+        claim = f"{more} is {size} above {less}"
+    elif metric.is_time_taken:
+        claim = f"{more} takes {size} as long as {less}"
+    else:
+        claim = f"{more} is {size} {less}"
+    judged = _judged(verdict, more)
     if verdict.decision == "single":
         return f"{of}: {claim} in the one {unit.one}; no interval, so no verdict"
     if verdict.found.identical:
-        return f"{of}: {claim}, identical in every {unit.one}"
+        return f"{of}: {claim}, identical in every {unit.one}{judged}"
     if verdict.decision != "none shown":
-        return f"{of}: {claim} {bracket}"
+        return f"{of}: {claim} {bracket}{judged}"
     text = f"{of}: no difference shown ({claim} {bracket})"
     if not verdict.too_wide:
         return text
@@ -230,3 +239,10 @@ def _text(verdict: Verdict, unit: Unit) -> str:
     if n < LEAST_TO_ADVISE:
         return text
     return f"{text}, more than {FURTHEST_ADVICE * n} {unit.many} would be needed"
+
+
+def _judged(verdict: Verdict, more: str) -> str:
+    """Whether who has more is better; of flows that share a path neither is, as one has what the other lacks."""
+    if verdict.shared or verdict.word not in ("better", "worse"):
+        return ""
+    return ": better" if (verdict.word == "better") == (more == verdict.b) else ": worse"

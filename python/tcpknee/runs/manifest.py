@@ -10,7 +10,7 @@ cells              per cell: index, hash (of what an engine is given: cells of o
                    duration_ns, warmup_ns, rate_bits_per_sec, rtt_ns, bdp_bytes, buffer_bytes, buffer_pkts,
                    flows (group, name, algorithm, workload, count); samples, the columns of the table samples that
                    were chosen; null: all; phase_noise_ns, the lateness of hosts that shows whether its shares depend
-                   on their phase; null: they cannot
+                   on their phase; null: they cannot; is_random, whether anything on the path is drawn
 facts              (key, value, doc) of what describes cells, each once. `datasets.manifest.read` puts them in the
                    place of their positions
 expects            assert and line of each [[expect]]

@@ -67,13 +67,14 @@ def as_json(runs: Sequence[Run]) -> dict[str, Any]:
     }
 
 
-def lines(run: Run) -> list[str]:
-    """What `knee run` prints: title and path, the table, verdicts, expectations, published figures, warnings."""
-    tables = [*table(run), *_by_size(run)]
+def lines(run: Run, room: int | None = None) -> list[str]:
+    """What `knee run` prints: title and path, the table, verdicts, expectations, published figures, warnings. Tables
+    wider than `room` are folded."""
+    tables = [*table(run, room), *_by_size(run, room)]
     return [*_head(run), "", *tables, *_notes(run, any("±" in line for line in tables)), *_after(run)]
 
 
-def table(run: Run) -> list[str]:
+def table(run: Run, room: int | None = None) -> list[str]:
     """The summary table: a row per cell and group."""
     summary = run.summary
     totals = {total.cell: total for total in summary.totals}
@@ -82,9 +83,9 @@ def table(run: Run) -> list[str]:
     ]
     heads = [column.head(summary.groups, totals) for column in columns]
     rows = [[column.text(group, totals[group.cell]) for column in columns] for group in summary.groups]
-    return aligned(
-        [[name for name, _ in heads], [unit for _, unit in heads], *rows], left=[c.left for c in columns], rule=2
-    )
+    keys = next(at for at, column in enumerate(columns, 1) if isinstance(column, _Words) and column.name == "flow")
+    texts = [[name for name, _ in heads], [unit for _, unit in heads], *rows]
+    return aligned(texts, left=[column.left for column in columns], rule=2, keys=keys, room=room)
 
 
 _OF_TRANSFERS = (
@@ -97,7 +98,7 @@ _OF_TRANSFERS = (
 )
 
 
-def _by_size(run: Run) -> list[str]:
+def _by_size(run: Run, room: int | None) -> list[str]:
     """A table with a row per group and size of its transfers, where they are of several sizes."""
     groups = [group for group in run.summary.groups if len(group.sizes) > 1]
     if not groups:
@@ -121,8 +122,9 @@ def _by_size(run: Run) -> list[str]:
         units.append(unit)
         for row, estimate in zip(rows, estimates, strict=True):
             row.append(" ".join(filter(None, written.plus_minus(estimate, divisor))) if estimate else "-")
-    left = [position < len(axes) + 2 for position in range(len(heads))]
-    return ["", "Transfers by size", *aligned([heads, units, *rows], left=left, rule=2)]
+    keys = len(axes) + 2
+    left = [position < keys for position in range(len(heads))]
+    return ["", "Transfers by size", *aligned([heads, units, *rows], left=left, rule=2, keys=keys, room=room)]
 
 
 class _Column(ABC):
@@ -267,6 +269,11 @@ def buffer_text(cell: Mapping[str, Any]) -> str:
 def _notes(run: Run, intervals: bool) -> Iterator[str]:
     """How the tables are read; `intervals`: one of them has some."""
     notes = ["± is the 95 % interval over repetitions."] if intervals else []
+    is_even = run.meta["engine"] == "sim" and not any(cell.get("is_random", True) for cell in run.meta["cells"])
+    if intervals and is_even:
+        notes.append(
+            "Nothing on this path is random: repetitions differ by the phase of clocks and by what algorithms draw."
+        )
     if any(group.count > 1 for group in run.summary.groups):
         notes.append("Goodput is of all flows of a row together.")
     if notes:

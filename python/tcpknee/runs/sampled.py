@@ -60,7 +60,8 @@ def _found(by_path: Mapping[Path, Pair], columns: set[str]) -> Iterator[OverPath
     first = pairs[0]
     names = (*first.metrics, "members")
     sides = [_side(pairs, place, names) for place in (0, 1)]
-    whole = Pair(sides[0], sides[1], first.metrics, first.shared, first.places, _rest(first.axes, columns))
+    axes = _rest(first.axes, columns)
+    whole = Pair(sides[0], sides[1], first.metrics, first.shared, first.places, axes, primary=first.primary)
     for verdict in compare([whole], PATH):
         left, right = paired(whole, verdict.metric)
         is_more = verdict.value > (1 if verdict.scale == "ratio" else 0)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tcpknee.datasets.table import Table
-from tcpknee.evidence.metrics import BY_NAME, LIMITED_BY, SIZES, Sizes, compared, of_sizes
+from tcpknee.evidence.metrics import BY_NAME, LIMITED_BY, SIZES, Sizes, compared, of_sizes, primary
 from tcpknee.evidence.stats import FURTHEST_ADVICE, LEAST_TO_ADVISE, MINIMAL_EFFECT, Estimate, Floats, Unit, estimate
 from tcpknee.evidence.verdicts import Pair, Side, Verdict, compare, shown
 
@@ -128,7 +128,41 @@ def _pair(a: Group, b: Group, *, shared: bool) -> Pair:
     labels = _labels(a, b, shared=shared)
     left, right = (Side(label, group.reps, group.values) for label, group in zip(labels, (a, b), strict=True))
     axes = {key: value for key, value in a.axes.items() if b.axes.get(key) == value}
-    return Pair(left, right, compared(a.workload), shared, (a.cell, b.cell), axes)
+    names = _distinct(a, b, compared(a.workload))
+    places = (a.cell, b.cell)
+    return Pair(left, right, names, shared, places, axes, primary=primary(a.workload), limit=_limit(a, b))
+
+
+def _distinct(a: Group, b: Group, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Without the percentiles that say the same as the one before: where both groups have one transfer at a time."""
+    is_alone = all(np.all(group.values["members"] == 1) for group in (a, b))
+    columns = [BY_NAME[name].column for name in names]
+    return tuple(
+        name
+        for at, name in enumerate(names)
+        if not (is_alone and BY_NAME[name].how == "percentile" and columns[at] in columns[:at])
+    )
+
+
+_NEARLY_ALL = 0.9
+"""Share of the time from which on a limit leaves a congestion control no say."""
+
+_NO_CHOICE = {
+    "sndbuf": "the send buffer (`tcp_wmem`)",
+    "rwnd": "the receive window (`tcp_rmem` of the far end)",
+}
+"""Limits that no congestion control changes."""
+
+
+def _limit(a: Group, b: Group) -> str:
+    """What held both back nearly all the time, if that is no matter of congestion control."""
+    shares = [
+        {limit: group.limited_by[limit].mean for limit in _NO_CHOICE if limit in group.limited_by} for group in (a, b)
+    ]
+    if any(sum(found.values()) < _NEARLY_ALL for found in shares):
+        return ""
+    held = [_NO_CHOICE[limit] for limit in _NO_CHOICE if max(found.get(limit, 0.0) for found in shares) >= 0.05]
+    return f"; both were held back by {' and '.join(held)}: no congestion control changes that"
 
 
 def _labels(a: Group, b: Group, *, shared: bool) -> tuple[str, str]:

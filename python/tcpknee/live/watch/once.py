@@ -15,7 +15,7 @@ from .sample import LIMITED, Group, Sample, per_algorithm, take, total
 from .view import COLUMNS, algorithms, cell, fitting, local, ordered, peer, peer_width, states, sums, titles
 
 WIDE = 200
-"""What a line of text may have; a table that is cut to a terminal's width could not be searched."""
+"""What a line of text may have where there is no terminal: a table that is cut could not be searched."""
 
 
 def measured(wanted: Wanted, every_s: float) -> Sample:
@@ -27,13 +27,14 @@ def measured(wanted: Wanted, every_s: float) -> Sample:
 
 def as_text(sample: Sample, wanted: Wanted, by: str, descending: bool, rows: int | None) -> None:
     """Prints the totals, the algorithms and the first rows; without a socket, what the filters leave out."""
-    say.line(states(sample, "", WIDE))
-    say.line(sums(total(sample), WIDE))
-    say.lines(algorithms(per_algorithm(sample), WIDE, WIDE))
+    wide = say.room() or WIDE
+    say.line(states(sample, "", wide))
+    say.line(sums(total(sample), wide))
+    say.lines(algorithms(per_algorithm(sample), WIDE, wide))
     if not len(sample):
         say.line(left_out.told(left_out.counted(wanted), wanted))
         return
-    layout = fitting(WIDE, peer_width(sample))
+    layout = fitting(wide, peer_width(sample))
     say.line(" ".join(titles(layout)).rstrip())
     for row in ordered(sample, by, descending)[:rows]:
         say.line(" ".join(cell(sample, int(row), column, width) for column, width in layout).rstrip())
