@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from tcpknee import say
+from tcpknee import algorithms, say
 from tcpknee.errors import UsageError
 from tcpknee.human import suggest
 
@@ -75,6 +75,8 @@ def _chosen(what: str, found: Any, names: Sequence[str]) -> Any:
     if not names:
         return found
     by_name = found if isinstance(found, Mapping) else {entry.get("name", entry.get("path")): entry for entry in found}
+    if what == "algorithms":
+        names = algorithms.chosen("knee list algorithms", names)
     if unknown := next((name for name in names if name not in by_name), None):
         raise UsageError(f'knee list {what}: got "{unknown}"; ' + suggest(unknown, list(by_name), "expected one of"))
     chosen = {name: by_name[name] for name in names}
