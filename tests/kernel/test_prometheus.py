@@ -362,7 +362,7 @@ def test_a_port_in_use_is_told_with_what_to_do(
         (("runs/demo-1", "--out", "x"), "--format"),
         ((), "expected one of RUN, --prometheus, --grafana, --systemd"),
         (("--systemd", "/no/such/folder"), "is no folder"),
-        (("--grafana", "/no/such/folder/x.json"), "/no/such/folder"),
+        (("--grafana", "/dev/null/x.json"), "/dev/null/x.json"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(options: tuple[str, ...], said: str, refused: Callable[..., str]) -> None:

@@ -135,7 +135,7 @@ def test_the_same_recording_twice_is_refused_and_left_out_once_when_asked(call: 
     data = [recording(tmp_path / name, rows) for name in ("one", "two")]
     ended = call("fleet", "connections", *map(str, data), "--out", "out")
     assert ended.code == 2 and "two: has boot boot1 of edge1 over a time that" in ended.err
-    ended = call("fleet", "connections", *map(str, data), "--out", "out", "--partial")
+    ended = call("fleet", "connections", *map(str, data), "--out", "out", "--partial", "--force")
     assert ended.code == 0 and ended.out.startswith("1 connection of 1 host") and "left out:" in ended.err
 
 
@@ -144,7 +144,7 @@ def test_a_corrupt_file_among_good_ones_is_refused_and_left_out_when_asked(call:
     (data / "sockets-000002.parquet").write_bytes(b"PAR1 no table")
     ended = call("fleet", "connections", str(data), "--out", "out")
     assert ended.code == 2 and "sockets-000002.parquet: is damaged" in ended.err and "--partial" in ended.err
-    ended = call("fleet", "connections", str(data), "--out", "out", "--partial", "--json")
+    ended = call("fleet", "connections", str(data), "--out", "out", "--partial", "--force", "--json")
     assert ended.code == 0 and json.loads(ended.out)["connections"] == 1 and "sockets-000002" in ended.out
 
 

@@ -12,7 +12,7 @@ from tcpknee import say
 from tcpknee.errors import UsageError
 from tcpknee.say import aligned
 
-from .options import PATH, Whole, foreign, json_option, quiet_option
+from .options import PATH, Whole, force_option, foreign, free, json_option, quiet_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 @click.option("--prior", default="published", show_default=True, help="The shipped profile to begin with.")
 @click.option("--no-check", is_flag=True, help="Leave out the runs that the profile is held against.")
 @click.option("--busy", is_flag=True, help="Also on a machine that has other work; intervals are wider then.")
+@force_option
 @foreign
 @json_option
 @quiet_option
@@ -44,6 +45,8 @@ def command(out: Path | None, rounds: int, prior: str, no_check: bool, busy: boo
     model, and the result is held against runs that the fit has not seen. It takes about a minute a round, and needs a
     quiet machine with two processors.
     """
+    if out is not None:
+        free(out)
     from tcpknee import _core
     from tcpknee.calibration import calibrate as calibration
     from tcpknee.calibration import own, profile

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tcpknee import human, say
-from tcpknee.errors import UsageError
+from tcpknee.errors import RunFolderError, UsageError
 from tcpknee.say import aligned
 
 from .options import PATH, Whole, foreign, json_option, out_option, quiet_option
@@ -47,6 +47,8 @@ def command(
     The whole matrix takes about half an hour of real time. With --against nothing runs in real time: the simulator is
     compared with what a file says, reference/linux-6.12.csv or your own. Exit code 1: something is outside its
     tolerance.
+
+    Example: knee conform --quick
     """
     if against is None:
         if only:
@@ -74,6 +76,11 @@ def _beside_this_kernel(
     if resume and out is None:
         raise UsageError(_no_folder(quick=quick))
     folder, names = out or next_free(_RUNS, "conform"), conform.suites(quick=quick)
+    if not resume and folder.is_dir() and any(folder.iterdir()):
+        raise RunFolderError(
+            f"{folder}: is not empty; expected a new folder. Finish what is in it with --resume, or choose another "
+            "--out."
+        )
     pairs = conform.run(
         names,
         folder,

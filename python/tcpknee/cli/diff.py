@@ -8,7 +8,7 @@ import click
 
 from tcpknee import say
 
-from .options import PATH, foreign, json_option, quiet_option
+from .options import PATH, force_option, foreign, free, json_option, quiet_option
 
 
 @click.command("diff", short_help="Compare two runs: before and after, two kernels, two engines.")
@@ -24,6 +24,7 @@ from .options import PATH, foreign, json_option, quiet_option
 @click.option("--all", "everything", is_flag=True, help="Print also what shows no difference.")
 @click.option("--report", is_flag=True, help="Write a page with the figures of both laid over each other.")
 @click.option("--out", metavar="FILE", type=PATH, help="Of --report; by default diff.html in the second RUN.")
+@force_option
 @foreign
 @json_option
 @quiet_option
@@ -49,6 +50,8 @@ def command(
     """
     if out is not None and not report:
         raise click.UsageError("--out: got it without --report; expected both. Text goes to stdout.")
+    if out is not None:
+        free(out)
     from tcpknee.runs import differences, differences_told
     from tcpknee.runs.progress import Phase
 

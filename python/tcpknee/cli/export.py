@@ -12,7 +12,7 @@ import click
 from tcpknee import human, say
 from tcpknee.errors import RunFolderError, UsageError
 
-from .options import FILTERS, PATH, Whole, filter_options, foreign, is_given, quiet_option
+from .options import FILTERS, PATH, Whole, filter_options, force_option, foreign, free, is_given, quiet_option
 
 
 @click.command("export", short_help="Export a run for other tools, or this host's TCP for Prometheus.")
@@ -41,6 +41,7 @@ from .options import FILTERS, PATH, Whole, filter_options, foreign, is_given, qu
 @filter_options
 @click.option("--grafana", metavar="FILE", type=PATH, help="Write a dashboard for what --prometheus serves.")
 @click.option("--systemd", metavar="DIR", type=PATH, help="Write units of --prometheus and of record.")
+@force_option
 @foreign
 @quiet_option
 def command(**given: Any) -> int:
@@ -90,6 +91,8 @@ def _export_run(run: Path, format: str, out: Path, cell: int, rep: int, step: st
         if is_given(name):
             what = "csv, which has every cell" if format == "csv" else "a scenario, of which nothing was repeated yet"
             raise click.UsageError(f"--{name} is not for {what}.")
+    if format != "csv":
+        free(out)
     if format == "csv":
         _csv(run, out, quiet=quiet)
     elif format == "flent":
@@ -119,8 +122,11 @@ def _csv(folder: Path, out: Path, *, quiet: bool = False) -> None:
             run.table(name)
     if out.exists() and not out.is_dir():
         raise RunFolderError(f"{out}: is a file; expected a folder, or a name that is free. Choose another --out.")
-    if out.is_dir() and any(out.iterdir()):
-        raise RunFolderError(f"{out}: is not empty; expected a free name for the CSV files. Choose another --out.")
+    if out.is_dir() and any(out.iterdir()) and not is_given("force"):
+        raise RunFolderError(
+            f"{out}: is not empty; expected a free name for the CSV files. Choose another --out, or write into it with "
+            "--force."
+        )
     # The statements are ours, and COPY writes.
     with sql.opened(Dataset(folder), external=True) as database:
         names = asked or [name for (name,) in database.execute("show tables").fetchall()]
@@ -144,6 +150,7 @@ def _csv(folder: Path, out: Path, *, quiet: bool = False) -> None:
 
 def _pcapng(run: Path, out: Path, cell: int, rep: int, *, quiet: bool = False) -> None:
     """Simulates that repetition again, which gives the same packets, and writes them."""
+    from tcpknee import _core
     from tcpknee.runs import api, manifest
     from tcpknee.runs.progress import Phase
     from tcpknee.writing import cannot_write
@@ -161,6 +168,7 @@ def _pcapng(run: Path, out: Path, cell: int, rep: int, *, quiet: bool = False) -
     with Phase("Simulating it again", quiet=quiet):
         output = scenario.run_cell(cell, rep, capture=True)
     try:
+        _core.Folder(out.parent)
         output.write_pcapng(str(out))
     except OSError as error:
         raise cannot_write(out, error) from None
@@ -188,7 +196,7 @@ def _mahimahi(source: Path, out: Path, cell: int, rep: int) -> None:
         text, what = _delivered(source, cell, rep), f"what left the bottleneck in cell {cell}, repetition {rep}"
     else:
         text, what = _asked(source, cell), f"the rate that cell {cell} asks for"
-    with replacing(out) as file:
+    with replacing(out, make=True) as file:
         file.write(text.encode("ascii"))
     seconds = int(text.rsplit(maxsplit=1)[-1]) / 1e3
     packets = human.counted(text.count("\n"), "packet")

@@ -10,7 +10,7 @@ import click
 
 from tcpknee import human, say
 
-from .options import PATH, SEED_MAX, Whole, foreign, is_given, json_option, out_option, quiet_option
+from .options import PATH, SEED_MAX, Whole, force_option, foreign, free, is_given, json_option, out_option, quiet_option
 
 if TYPE_CHECKING:
     from tcpknee.fleet.following.following import Look
@@ -20,7 +20,10 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @click.group("fleet", short_help="Compare cohorts of recorded connections.")
 def group() -> None:
-    """Compare cohorts of recorded connections, over many hosts."""
+    """Compare cohorts of recorded connections, over many hosts.
+
+    Example: knee fleet compare rec1 rec2 --by algorithm
+    """
 
 
 @group.command("synthesize", short_help="Simulate a fleet from a stated mix.")
@@ -96,6 +99,7 @@ def data_options(command: Command) -> Command:
 @group.command("connections", short_help="Write one row per connection.")
 @data_options
 @out_option("Folder for connections.parquet, which is DATA in turn.")
+@force_option
 @foreign
 @json_option
 @quiet_option
@@ -115,6 +119,9 @@ def connections(
     """
     if out is None:
         raise click.UsageError("Missing option '--out'.")
+    if out.suffix == ".parquet":
+        raise click.UsageError(f"--out: got {out}; expected a folder, in which connections.parquet will stand.")
+    free(out / "connections.parquet", out / "assignments.parquet")
     from tcpknee.fleet import connections as tables
     from tcpknee.runs.progress import Phase
 
@@ -188,6 +195,7 @@ def compare_options(command: Command) -> Command:
 @data_options
 @compare_options
 @out_option("Also write comparison.json there.")
+@force_option
 @foreign
 @json_option
 @quiet_option
@@ -196,6 +204,8 @@ def compare(data: tuple[Path, ...], out: Path | None, json: bool, quiet: bool, *
 
     knee fleet compare rec/edge1 rec/edge2 --by algorithm --min-bytes 1MB --triggered --strata rtt
     """
+    if out is not None:
+        free(out / "comparison.json")
     from . import blas
 
     blas.import_numpy()
@@ -227,6 +237,7 @@ def compare(data: tuple[Path, ...], out: Path | None, json: bool, quiet: bool, *
     type=click.Choice(("svg", "png")),
     help="Format of --figure.",
 )
+@force_option
 @foreign
 @json_option
 @quiet_option
@@ -245,6 +256,8 @@ def report(
     """
     if is_given("format") and figure is None:
         raise click.UsageError(f"--format: got {format} without --figure NAME; expected both. A report is HTML.")
+    out = out or Path("fleet.html" if figure is None else f"{figure}.{format}")
+    free(out)
     from . import blas
 
     blas.import_numpy()
@@ -254,10 +267,7 @@ def report(
     with Phase("Comparing", quiet=quiet):
         found = FleetReport(*data, **given)
     with Phase("Drawing", quiet=quiet):
-        if figure is None:
-            file = found.save(out or Path("fleet.html"))
-        else:
-            file = found.figure(figure).save(out or Path(f"{figure}.{format}"))
+        file = found.save(out) if figure is None else found.figure(figure).save(out)
     if json:
         say.json({"schema": 1, "file": str(file), "figures": found.figures})
         return 0

@@ -45,7 +45,7 @@ foreign = click.option(
     is_flag=True,
     expose_value=False,
     callback=_allow_foreign,
-    help="As root, write into a folder of another user, who can put anything in a file's place.",
+    help="As root: also into folders of other users.",
 )
 """Of every command that writes files."""
 
@@ -56,6 +56,21 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="No progress on 
 def out_option(help: str) -> Callable[[Command], Command]:
     """Where the command writes."""
     return click.option("--out", metavar="DIR", type=PATH, help=help)
+
+
+force_option = click.option("--force", is_flag=True, expose_value=False, help="Replace the file that is there already.")
+"""Of every command that writes files of which somebody gives the name."""
+
+
+def free(*paths: Path) -> None:
+    """Refuses to write where something is, unless --force was given. Raises RunFolderError."""
+    from tcpknee.errors import RunFolderError
+
+    for path in paths if not is_given("force") else ():
+        if path.exists() or path.is_symlink():
+            raise RunFolderError(
+                f"{path}: is there already; expected a name that is free. Choose another, or replace it with --force."
+            )
 
 
 def is_given(option: str) -> bool:

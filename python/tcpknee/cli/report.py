@@ -10,7 +10,7 @@ import click
 from tcpknee import say
 from tcpknee.errors import UsageError
 
-from .options import PATH, Whole, foreign, is_given, quiet_option
+from .options import PATH, Whole, force_option, foreign, free, is_given, quiet_option
 
 
 @click.command("report", short_help="Write the report of a folder of tables, or one figure.")
@@ -36,6 +36,7 @@ from .options import PATH, Whole, foreign, is_given, quiet_option
     type=Whole(min=0),
     help="Point of the matrix that --figure shows, from 0, where it shows one.",
 )
+@force_option
 @foreign
 @quiet_option
 def command(
@@ -53,9 +54,13 @@ def command(
     Of a run it has the statistics and every figure that applies; of the others where the rows come from, the tables,
     and the connections that sent most over time (--figure timeseries); of a snapshot what is wrong with the host, and
     where its packets go; of a folder of snapshots which rule finds something on how many.
+
+    Example: knee report runs/demo --figure goodput --format png
     """
     if is_given("format") and figure is None:
         raise click.UsageError(f"--format: got {format} without --figure NAME; expected both. A report is HTML.")
+    if out is not None:
+        free(out)
     from tcpknee.live import profile
 
     if run.is_file():

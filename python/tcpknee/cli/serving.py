@@ -12,6 +12,8 @@ from tcpknee import say
 from tcpknee.errors import RunFolderError
 from tcpknee.writing import replacing
 
+from .options import free
+
 _PACKAGED = Path(__file__).resolve().parent.parent / "packaging"
 _COMMAND = "/usr/local/bin/knee"
 """As the units have it."""
@@ -47,6 +49,7 @@ def _nothing(asked: dict[str, Any]) -> str:
 
 def grafana(out: Path) -> None:
     """Writes the dashboard."""
+    free(out)
     _write(out, (_PACKAGED / "grafana" / "tcpknee.json").read_text(encoding="utf-8"))
     say.line(f"Dashboard: {out} (Grafana: Dashboards, New, Import)")
 
@@ -60,6 +63,7 @@ def systemd(out: Path) -> None:
         # By `python -m tcpknee`: the command of the same environment.
         command = Path(sys.executable).with_name("knee")
     units = sorted((_PACKAGED / "systemd").glob("*.service"))
+    free(*(out / unit.name for unit in units))
     for unit in units:
         _write(out / unit.name, unit.read_text(encoding="utf-8").replace(_COMMAND, str(command)))
     say.line(f"Units: {', '.join(str(out / unit.name) for unit in units)}")
@@ -73,5 +77,5 @@ def systemd(out: Path) -> None:
 
 def _write(path: Path, text: str) -> None:
     """The whole file or nothing."""
-    with replacing(path, public=True) as file:
+    with replacing(path, make=True, public=True) as file:
         file.write(text.encode())

@@ -11,13 +11,14 @@ from tcpknee.errors import UsageError
 from tcpknee.human import counted
 
 from . import until
-from .options import PATH, foreign, json_option
+from .options import PATH, force_option, foreign, free, json_option
 
 
 @click.command("snapshot", short_help="Write down what this host is set to and has counted, for the doctor.")
 @click.option("--out", metavar="FILE", type=PATH, help="Where to write it.  [default: stdout]")
 @click.option("--netns", metavar="NAME|PID", help="Of this network namespace (root); by default of our own.")
 @click.option("--for", "length", metavar="TIME", help="Count twice, this time apart as in 10s: what still goes on.")
+@force_option
 @foreign
 @json_option
 def command(out: Path | None, netns: str | None, length: str | None, json: bool) -> int:
@@ -30,6 +31,8 @@ def command(out: Path | None, netns: str | None, length: str | None, json: bool)
 
     if json and out is None:
         raise UsageError("--json: got it without --out; expected both: without --out the snapshot itself is printed.")
+    if out is not None:
+        free(out)
     taken = snapshot.take_in(netns, until.seconds(length))
     if out is None:
         say.json(taken.json())

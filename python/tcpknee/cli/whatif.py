@@ -10,7 +10,7 @@ import click
 from tcpknee import say
 from tcpknee.errors import UsageError
 
-from .options import SEED_MAX, Whole, foreign, json_option, out_option, quiet_option
+from .options import SEED_MAX, Whole, force_option, foreign, free, json_option, out_option, quiet_option
 
 if TYPE_CHECKING:
     from tcpknee.fleet.whatif.asked import Answer
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     help="Fit and simulate on the workers of the Dask scheduler at tls://HOST:PORT.",
 )
 @out_option("Folder for paths.csv, which a scenario's [[sample]] reads, and whatif.json.")
+@force_option
 @foreign
 @json_option
 @quiet_option
@@ -62,6 +63,8 @@ def command(
         raise UsageError(
             "knee whatif: got --workers and --cluster; expected one of them: a cluster has its own workers."
         )
+    if out is not None:
+        free(*(out / name for name in _FILES))
     question = Question(
         data=data,
         algorithms=tuple(filter(None, algorithms.split(","))),
@@ -83,12 +86,16 @@ def command(
     return 0
 
 
+_FILES = ("paths.csv", "whatif.json")
+"""What stands in --out."""
+
+
 def _write(answer: Answer, out: Path) -> None:
     from json import dumps
 
     from tcpknee import writing
 
-    for name, text in (("paths.csv", answer.paths_csv), ("whatif.json", dumps(answer.json, indent=2) + "\n")):
+    for name, text in zip(_FILES, (answer.paths_csv, dumps(answer.json, indent=2) + "\n"), strict=True):
         with writing.replacing(out / name, make=True) as file:
             file.write(text.encode())
 

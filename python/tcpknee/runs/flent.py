@@ -83,7 +83,7 @@ def write(run: Run, cell: int, rep: int, out: Path, step: str = STEP) -> dict[st
         raise UsageError(f"{out}: got another ending; expected {' or '.join(ENDINGS)}, by which flent reads a file.")
     found = document(run, cell, rep, step, name=out.name)
     text = json.dumps(found, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
-    with replacing(out) as file:
+    with replacing(out, make=True) as file:
         # Without the time of writing: the same run gives the same bytes.
         file.write(gzip.compress(text, mtime=0) if out.suffix == ".gz" else text)
     return found

@@ -196,7 +196,7 @@ def test_every_made_host_survives_a_file(call: Call, tmp_path: Path) -> None:
 def test_a_snapshot_is_written_and_judged(call: Call, tmp_path: Path) -> None:
     ended = call("snapshot", "--out", "here.json")
     assert ended.code == 0 and "Snapshot: here.json" in ended.out
-    assert json.loads(call("snapshot", "--out", "here.json", "--json").out)["rows"]["host"] == 1
+    assert json.loads(call("snapshot", "--out", "here.json", "--force", "--json").out)["rows"]["host"] == 1
     assert call("doctor", "--snapshot", "here.json").code in (0, 1)
     assert json.loads(call("snapshot").out)["format"] == "tcpknee-snapshot"
 
