@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -16,6 +17,7 @@ import pytest
 
 import tcpknee
 from support import SMALL, Ended, knee, refused, tables_of
+from tcpknee.cli.app import app
 from tcpknee.evidence import metrics
 
 Call = Callable[..., Ended]
@@ -367,7 +369,8 @@ def test_pcapng_is_of_one_repetition(call: Call, small_run: Path, tmp_path: Path
         "--cell: got 2; expected 0 to 1",
     )
     refused(
-        call("export", small_run, "--format", "pcapng", "--out", "none/c.pcapng"), "none/c.pcapng: cannot be written"
+        call("export", small_run, "--format", "pcapng", "--out", "a.pcapng/c.pcapng"),
+        "a.pcapng/c.pcapng: cannot be written",
     )
     assert [file.name for file in tmp_path.iterdir()] == ["a.pcapng"]
 
@@ -537,3 +540,19 @@ def test_transfers_are_told_by_size(call: Call, tmp_path: Path) -> None:
     assert told["completion_us_p50_below_10kB"]["mean"] == pytest.approx(np.mean(medians))
     (tmp_path / "web.toml").write_text(SIZED.replace("web.slowdown_p50_below_10kB", "web.slowdown_p50_below_10KB"))
     refused(call("run", "web.toml"), "with _below_10kB, _10kB_to_100kB", 'Did you mean "slowdown_p50_below_10kB"?')
+
+
+def test_every_help_has_an_example_of_its_command() -> None:
+    """And `--allow-foreign-folder`, which every command that writes has, takes one line of it."""
+
+    def walk(group: click.Group, above: click.Context) -> None:
+        for name, command in group.commands.items():
+            context = click.Context(command, parent=above, info_name=name, terminal_width=80)
+            text = command.get_help(context)
+            body = " ".join(text.partition("Options:")[0].split("\n\n", 1)[1].split())
+            assert f"{context.command_path} " in body, f"{context.command_path} --help shows no example"
+            assert "folders of other users.\n" in text or "--allow-foreign-folder" not in text
+            if isinstance(command, click.Group):
+                walk(command, context)
+
+    walk(app, click.Context(app, info_name="knee", terminal_width=80))

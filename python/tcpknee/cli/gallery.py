@@ -37,6 +37,8 @@ def command(
     """Check the published claims, and say which are reproduced. With NAME: run those scenarios of the gallery instead.
 
     Exit code 1: a claim is not reproduced, or in part only. Figures of other machines are shown, never checked.
+
+    Example: knee gallery --only loss-1.5,gro-on-old-cubic --quick
     """
     if names:
         asked = {"--only": only, "--quick": quick, "--seed": seed is not None, "--resume": resume}

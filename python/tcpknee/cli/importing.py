@@ -50,6 +50,8 @@ def group() -> None:
 
     `knee import FILE... --out DIR` looks at the files and takes the importer whose own they look like; an importer's
     options need its name.
+
+    Example: knee import capture.pcapng --out imp
     """
 
 
@@ -67,7 +69,8 @@ def _command(kind: Kind) -> click.Command:
     decorated: Callable[..., Any] = act
     for decorate in reversed([*map(_option, kind.options), *_COMMON]):
         decorated = decorate(decorated)
-    return click.command(kind.name, short_help=kind.summary, help=kind.about)(decorated)
+    about = f"{kind.about}\n\nExample: knee import {kind.name} FILE --out rec"
+    return click.command(kind.name, short_help=kind.summary, help=about)(decorated)
 
 
 def _option(option: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -19,6 +19,8 @@ def command(algorithms: tuple[str, ...], default_in: str | None, json: bool, qui
     """Put algorithms into the running kernel, without rebuilding it: sockets can choose knee_ALGO from then on.
 
     They stay until `knee unload` or a reboot. It needs root and a kernel with BTF, 6.1 or later.
+
+    Example: knee load bbr3
     """
     from tcpknee import _core
     from tcpknee import algorithms as named

@@ -57,6 +57,8 @@ def command(
 
     Needs root (CAP_BPF and CAP_PERFMON) and a kernel with BTF; with --no-bpf it does not. docs/profile.md says what
     each figure means.
+
+    Example: knee profile --for 10s --out runs/before
     """
     from tcpknee import provenance
     from tcpknee.live import profile

@@ -34,6 +34,8 @@ def command(json: bool, quiet: bool, for_: str | None, no_host: bool, **given: A
     """Record every TCP socket of this host at intervals, and the last state of each that closes, into Parquet.
 
     An ordinary user may do it; what only root can be told (marks, processes of others) is then missing and named.
+
+    Example: knee record --every 1s --for 1h --out rec
     """
     from tcpknee.live import left_out
     from tcpknee.live.record import record

@@ -35,6 +35,8 @@ def command(scenarios: tuple[Path, ...], **options: Any) -> int:
 
     Exit code 0, 1 when an [[expect]] of a scenario is not met, 2 when something is wrong with what was asked,
     or its output cannot be written.
+
+    Example: knee run path.toml --report
     """
     return _run(scenarios, Options(**options))
 

@@ -48,6 +48,8 @@ def command(command: tuple[str, ...], **given: Any) -> int:
 
     It has this machine's files, terminal and environment, and a network whose only way out is the path. The host's
     loopback is at the name knee-host. Exit code: the command's.
+
+    Example: knee shell --rate 20Mbit/s --rtt 60ms --loss 1% -- curl -O http://knee-host:8080/file
     """
     from tcpknee.runs import compose
 

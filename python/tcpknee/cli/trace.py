@@ -45,6 +45,8 @@ def command(connection: str | None, qdisc: bool, device: str | None, **given: An
     CONNECTION is the far end, 192.0.2.1:443, or both, 192.0.2.7:40000-192.0.2.1:443, or a socket's cookie as `ss -e`
     prints it, sk:1a2b. Needs root (CAP_BPF and CAP_PERFMON) and a kernel with BTF, 5.12 or later; the connections
     themselves are not touched.
+
+    Example: knee trace --port 443 --for 10s
     """
     if not qdisc:
         if device is not None:

@@ -20,7 +20,10 @@ _SHOWN = 3
 @click.option("--all", "all_", is_flag=True, help="Every algorithm that was loaded.")
 @json_option
 def command(algorithms: tuple[str, ...], all_: bool, json: bool) -> int:
-    """Take algorithms out of the running kernel. Sockets that run one keep it until they close, and are named."""
+    """Take algorithms out of the running kernel. Sockets that run one keep it until they close, and are named.
+
+    Example: knee unload bbr3
+    """
     from tcpknee import _core
     from tcpknee import algorithms as named
 

@@ -26,6 +26,8 @@ def command(port: tuple[str, ...], address: tuple[str, ...], **given: Any) -> in
     """Watch the TCP connections of this host: rates, windows, round-trip times, and what holds each back.
 
     Rates are those of the interval between two samples. Keys are on the page that `h` opens.
+
+    Example: knee watch --port 443
     """
     if is_given("rows") and not given["once"] and not given["json"]:
         raise click.UsageError("--rows is for --once; the screen shows as many rows as it holds.")
