@@ -6,10 +6,11 @@ import json
 import os
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tcpknee.errors import KernelUnsupported, UsageError
+from tcpknee.errors import KernelUnsupported, RunFolderError, UsageError
 from tcpknee.fleet.assign import cgroup, running
 from tcpknee.fleet.assign.arms import parse
 from tcpknee.fleet.assign.designs import DESIGNS, arm_of_period
@@ -237,3 +238,19 @@ def test_only_the_assignment_that_is_meant_is_ended(tmp_path: Path) -> None:
     assert running.stopped(tmp_path, about["began"]) is None  # type: ignore[arg-type]
     (tmp_path / running.ABOUT).write_text(json.dumps({**about, "is_over": True}))
     assert not running.end(tmp_path, "again")
+
+
+def test_a_log_whose_last_rows_cannot_be_written_is_no_assignment_that_ended_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full() -> None:
+        raise RunFolderError("the disk is full")
+
+    taken = SimpleNamespace(rows=[], assigned=[0, 0], refused=0, lost=0)
+    assigner = SimpleNamespace(algorithms={}, take=lambda: taken, end=lambda: None)
+    monkeypatch.setattr(running, "_core", SimpleNamespace(Assigner=lambda *_: assigner))
+    assignment = running._Running(plan(), tmp_path, tmp_path, running.Heir(tmp_path, []))
+    assignment.writer = SimpleNamespace(write=lambda _: None, finish=full)  # type: ignore[assignment]
+    with pytest.raises(RunFolderError, match="the disk is full"):
+        assignment.run(0.0, running.threading.Event(), None)
+    assert json.loads((tmp_path / running.ABOUT).read_text(encoding="utf-8"))["is_over"] is False

@@ -8,12 +8,14 @@
 pub mod assign;
 mod default_in;
 pub mod log;
+mod lost;
 mod objects;
 mod registration;
 pub mod replay;
 pub mod requirements;
 mod users;
 
+pub use lost::lost;
 pub use objects::is_built;
 pub use users::User;
 

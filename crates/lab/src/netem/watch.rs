@@ -37,14 +37,15 @@ pub fn run(config: &LinkConfig, start_ns: u64, stop: BorrowedFd<'_>) -> io::Resu
     while !stopped(stop, next_ns)? {
         let found = reader.read()?;
         let t_ns = monotonic_ns().saturating_sub(start_ns);
-        let netem = of(&found, (to_receiver, NETEM));
-        let bucket = of(&found, (to_receiver, BUCKET));
-        bottleneck.sample(t_ns, netem, bucket);
+        let netem = of(&found, (to_receiver, NETEM))?;
+        // Without a rate there is no bucket.
+        let bucket = config.path.rate.map(|_| of(&found, (to_receiver, BUCKET)));
+        bottleneck.sample(t_ns, netem, bucket.transpose()?);
         next_ns += config.sample_interval.0;
     }
     let found = reader.read()?;
-    let data = of(&found, (to_receiver, NETEM));
-    let back = of(&found, (to_sender, NETEM));
+    let data = of(&found, (to_receiver, NETEM))?;
+    let back = of(&found, (to_sender, NETEM))?;
     Ok(Report {
         directions: [
             bottleneck.report(data),
@@ -77,14 +78,10 @@ impl Bottleneck {
         }
     }
 
-    fn sample(&mut self, t_ns: u64, netem: Counters, bucket: Counters) {
-        // Without a rate there is no bucket, and nothing waits for one.
-        let waiting = if self.rate.is_some() {
-            bucket
-        } else {
-            Counters::default()
-        };
-        let sent = if self.rate.is_some() { bucket } else { netem };
+    /// `bucket`: without a rate there is none, and nothing waits for one.
+    fn sample(&mut self, t_ns: u64, netem: Counters, bucket: Option<Counters>) {
+        let waiting = bucket.unwrap_or_default();
+        let sent = bucket.unwrap_or(netem);
         let bytes = i64::from(waiting.queue_bytes);
         let (before, busy) = match self.queue.last() {
             Some(last) => (last.queue_bytes, last.queue_bytes > 0 && bytes > 0),
@@ -139,9 +136,14 @@ fn carried(netem: Counters) -> DirectionReport {
     }
 }
 
-fn of(found: &[(Which, Counters)], which: Which) -> Counters {
-    let found = found.iter().find(|(other, _)| *other == which);
-    found.map(|&(_, counters)| counters).unwrap_or_default()
+/// A qdisc that the kernel does not tell of is gone, which is not the same as one that counts nothing.
+fn of(found: &[(Which, Counters)], which: Which) -> io::Result<Counters> {
+    let counters = found.iter().find(|(other, _)| *other == which);
+    counters.map(|&(_, counters)| counters).ok_or_else(|| {
+        let (device, handle) = which;
+        let what = format!("the router has no qdisc {handle}: at its device {device} any more");
+        io::Error::new(io::ErrorKind::NotFound, what)
+    })
 }
 
 /// Waits until then; returns whether to stop instead.
@@ -155,5 +157,22 @@ fn stopped(stop: BorrowedFd<'_>, then_ns: u64) -> io::Result<bool> {
             Err(nix::Error::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn qdisc_that_is_gone_is_no_qdisc_without_packets() {
+        let counters = Counters {
+            sent_pkts: 3,
+            ..Counters::default()
+        };
+        let found = [((2, NETEM), counters)];
+        assert_eq!(of(&found, (2, NETEM)).unwrap(), counters);
+        let error = of(&found, (2, BUCKET)).unwrap_err().to_string();
+        assert_eq!(error, "the router has no qdisc 2: at its device 2 any more");
     }
 }

@@ -223,14 +223,18 @@ impl<'a> Exporter<'a> {
         let Some(events) = &self.events else {
             return;
         };
-        let _ = events.wake.read();
-        while let Ok(chunk) = events.chunks.try_recv() {
+        let goes_on = events.take(|chunk| {
             for (now, body) in chunk.events() {
                 let told = self.tally.destroyed(now, body);
                 self.sampling.final_left_out += u64::from(!told);
             }
-        }
+            Ok::<_, std::convert::Infallible>(())
+        });
         self.sampling.events_lost = events.lost.load(Ordering::Relaxed);
+        if goes_on == Ok(false) {
+            self.events = None;
+            self.sampling.events = false;
+        }
     }
 
     /// What cannot be read keeps its last values.

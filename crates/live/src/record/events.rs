@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::Duration;
 
 use knee_collect::KernelError;
@@ -59,17 +59,19 @@ impl Chunk {
 }
 
 /// What the thread says at its end.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Listened {
     pub overruns: u64,
     /// Events that the kernel dropped, as it counts them.
     pub lost: Option<u64>,
     pub cpu: Cpu,
+    /// Why it ended before it was told to.
+    pub failed: Option<String>,
 }
 
 /// The thread's other end.
 pub struct Events {
-    pub chunks: Receiver<Chunk>,
+    chunks: Receiver<Chunk>,
     /// Readable when a piece waits.
     pub wake: EventFd,
     /// Events that the kernel dropped until the last overrun, as it counts them.
@@ -83,6 +85,10 @@ impl Events {
     pub fn start() -> Result<Events, KernelError> {
         let destroyed =
             Destroyed::new().map_err(KernelError::system("listen to sockets being destroyed"))?;
+        Events::of(destroyed)
+    }
+
+    fn of(destroyed: Destroyed) -> Result<Events, KernelError> {
         let event = || {
             EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)
                 .map_err(KernelError::system("make an eventfd"))
@@ -98,7 +104,13 @@ impl Events {
         let their_lost = Arc::clone(&lost);
         let thread = std::thread::Builder::new()
             .name("destroyed".to_owned())
-            .spawn(move || listen(destroyed, &their_wake, &their_stop, &sender, &their_lost))
+            .spawn(move || {
+                let listened = listen(destroyed, &their_wake, &their_stop, &sender, &their_lost);
+                // Whoever waits for events shall see that none will come.
+                drop(sender);
+                let _ = nix::unistd::write(&their_wake, &1u64.to_ne_bytes());
+                listened
+            })
             .map_err(KernelError::system("start a thread"))?;
         Ok(Events {
             chunks,
@@ -109,6 +121,21 @@ impl Events {
         })
     }
 
+    /// Hands what has come so far to `take`. False: the thread is over, so that no more comes; [`Events::stop`] says why.
+    ///
+    /// # Errors
+    /// That of `take`.
+    pub fn take<E>(&self, mut take: impl FnMut(&Chunk) -> Result<(), E>) -> Result<bool, E> {
+        let _ = self.wake.read();
+        loop {
+            match self.chunks.try_recv() {
+                Ok(chunk) => take(&chunk)?,
+                Err(TryRecvError::Empty) => return Ok(true),
+                Err(TryRecvError::Disconnected) => return Ok(false),
+            }
+        }
+    }
+
     /// Ends the thread; what it still had goes to `take`.
     pub fn stop(self, mut take: impl FnMut(&Chunk)) -> Listened {
         let _ = self.stop.write(1);
@@ -116,7 +143,10 @@ impl Events {
         for chunk in self.chunks {
             take(&chunk);
         }
-        self.thread.join().unwrap_or_default()
+        self.thread.join().unwrap_or_else(|_| Listened {
+            failed: Some("the thread that listens to sockets being destroyed panicked".to_owned()),
+            ..Listened::default()
+        })
     }
 }
 
@@ -164,7 +194,11 @@ fn listen(
             gone |= hand_over(&mut chunk);
             looks = 0;
         }
-        if stopping || gone || received.is_err() {
+        if let Err(error) = received {
+            let system = KernelError::system("listen to sockets being destroyed");
+            listened.failed = Some(system(error).to_string());
+        }
+        if stopping || gone || listened.failed.is_some() {
             break;
         }
     }
@@ -189,6 +223,7 @@ pub const GRACE: Duration = Duration::from_millis(50);
 #[cfg(test)]
 mod tests {
     use std::net::{Ipv4Addr, TcpListener, TcpStream};
+    use std::os::fd::AsRawFd;
 
     use super::*;
 
@@ -199,9 +234,34 @@ mod tests {
         drop(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
         drop(listener.accept().unwrap());
         assert!(wait(&[events.wake.as_fd()], PollTimeout::from(10_000u16)));
-        let chunk = events.chunks.try_recv().unwrap();
-        assert!(chunk.events().count() >= 1);
-        assert!(chunk.bytes.len() < CHUNK_BYTES);
-        events.stop(|_| {});
+        let mut chunks = 0;
+        let goes_on = events.take(|chunk| {
+            assert!(chunk.events().count() >= 1);
+            assert!(chunk.bytes.len() < CHUNK_BYTES);
+            chunks += 1;
+            Ok::<_, ()>(())
+        });
+        assert_eq!(goes_on, Ok(true));
+        assert!(chunks >= 1);
+        assert_eq!(events.stop(|_| {}).failed, None);
+    }
+
+    #[test]
+    fn thread_that_can_no_longer_listen_says_so() {
+        let destroyed = Destroyed::new().unwrap();
+        // What it listens to becomes a file, of which nothing can be received.
+        let null = std::fs::File::open("/dev/null").unwrap();
+        let listens_to = destroyed.as_fd().as_raw_fd();
+        // SAFETY: both are open descriptors of this process.
+        assert_ne!(unsafe { libc::dup2(null.as_raw_fd(), listens_to) }, -1);
+        let events = Events::of(destroyed).unwrap();
+        while events.take(|_| Ok::<_, ()>(())) == Ok(true) {
+            wait(&[events.wake.as_fd()], PollTimeout::from(10_000u16));
+        }
+        let failed = events.stop(|_| {}).failed.unwrap();
+        assert!(
+            failed.contains("listen to sockets being destroyed"),
+            "{failed}"
+        );
     }
 }

@@ -24,7 +24,7 @@ use std::fs::{self, File};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use events::{Chunk, Events, GRACE};
+use events::{Chunk, Events, GRACE, Listened};
 use files::Sink;
 use host::Host;
 use knee_collect::KernelError;
@@ -275,16 +275,34 @@ impl<'a> Recorder<'a> {
         let Some(events) = &self.events else {
             return Ok(());
         };
-        let _ = events.wake.read();
-        while let Ok(chunk) = events.chunks.try_recv() {
-            take_chunk(&chunk, &mut self.rows, &mut self.sockets, &mut self.report)?;
+        let goes_on = events
+            .take(|chunk| take_chunk(chunk, &mut self.rows, &mut self.sockets, &mut self.report))?;
+        if !goes_on && let Some(events) = self.events.take() {
+            self.count_events(&events.stop(|_| {}));
         }
         Ok(())
     }
 
+    /// What the thread that listens to sockets being destroyed said at its end.
+    fn count_events(&mut self, listened: &Listened) {
+        let report = &mut self.report;
+        report.event_cpu = listened.cpu;
+        report.events_lost = listened.lost;
+        report.event_overruns = listened.overruns;
+        if let Some(why) = &listened.failed {
+            report.events_ended_us = Some(self.began.elapsed().as_micros() as i64);
+            note(
+                report,
+                format!(
+                    "{why}: rows of connections that were closed later end with their last sample"
+                ),
+            );
+        }
+    }
+
     fn tell_cost(&mut self) {
         let report = &mut self.report;
-        report.cpu = thread_cpu();
+        report.cpu = thread_cpu().plus(report.event_cpu);
         report.peak_rss_bytes = peak_rss_bytes();
         report.elapsed_us = self.began.elapsed().as_micros() as i64;
     }
@@ -301,11 +319,9 @@ impl<'a> Recorder<'a> {
                         take_chunk(chunk, &mut self.rows, &mut self.sockets, &mut self.report);
                 }
             });
-            self.tell_cost();
-            self.report.cpu = self.report.cpu.plus(listened.cpu);
-            self.report.events_lost = listened.lost;
-            self.report.event_overruns = listened.overruns;
+            self.count_events(&listened);
         }
+        self.tell_cost();
         if let (Ok(()), Some(host)) = (&outcome, &mut self.host) {
             outcome = host.last(self.rows.place()).map_err(KernelError::from);
         }

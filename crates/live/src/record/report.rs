@@ -53,6 +53,11 @@ pub struct Report {
     pub events_lost: Option<u64>,
     /// Times that it said so.
     pub event_overruns: u64,
+    /// When destroy events could no longer be listened to, after the beginning; null: they could until the end, or never.
+    pub events_ended_us: Option<i64>,
+    /// Of the thread that listens to them, once it is over.
+    #[serde(skip)]
+    pub event_cpu: Cpu,
     /// Dumps that the kernel called interrupted.
     pub interrupted: u64,
     /// Answers that were no socket.

@@ -7,13 +7,12 @@ use knee_collect::KernelError;
 use knee_loader::{NOT_BUILT, log, requirements};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::Typedef;
-use libbpf_rs::{Link, Map, MapCore, MapFlags, Object, ObjectBuilder, ProgramType};
+use libbpf_rs::{Link, Map, MapCore, Object, ObjectBuilder, ProgramType};
 
 use super::cost::{Cost, Meter};
 
 /// The section of the filter.
 const FILTER: &str = ".rodata.filter";
-const LOST: &str = ".bss.lost";
 
 /// What an object is, and what it needs.
 pub struct Wanted<'a> {
@@ -84,13 +83,7 @@ impl Attached {
 
     /// What found no room so far.
     pub fn lost(&self) -> Result<u64, KernelError> {
-        let bytes = self
-            .map(LOST)
-            .lookup(&0u32.to_ne_bytes(), MapFlags::ANY)
-            .map_err(unreadable)?
-            .unwrap_or_default();
-        let bytes = bytes.as_slice().try_into().unwrap_or_default();
-        Ok(u64::from_ne_bytes(bytes))
+        knee_loader::lost(&self.object).map_err(unreadable)
     }
 
     /// Runs its program that is for perf events at this one too.

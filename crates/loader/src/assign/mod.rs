@@ -34,7 +34,6 @@ use crate::{ForRun, NOT_BUILT, hold, log, programs, requirements};
 
 /// Sections of variables that are maps.
 const HELD: &str = ".bss.held";
-const LOST: &str = ".bss.lost";
 
 /// What came since the last call, and what there was in all.
 #[derive(Debug)]
@@ -190,19 +189,13 @@ impl Assigner {
             rows: self.table.take(),
             assigned: self.assigned.clone(),
             refused: self.refused,
-            lost: self.lost().map_err(unreadable)?,
+            lost: crate::lost(&self.object).map_err(unreadable)?,
         })
     }
 
     /// No connection is assigned any more; what was can still be taken.
     pub fn end(&mut self) {
         self.link = None;
-    }
-
-    fn lost(&self) -> libbpf_rs::Result<u64> {
-        let bytes = map(&self.object, LOST).lookup(&0u32.to_ne_bytes(), MapFlags::ANY)?;
-        let bytes = bytes.unwrap_or_default().as_slice().try_into();
-        Ok(u64::from_ne_bytes(bytes.unwrap_or_default()))
     }
 
     /// Fills the empty table with a row per record. A column that has one value for

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use libbpf_rs::{MapCore, MapFlags, ObjectBuilder, RingBufferBuilder};
+use libbpf_rs::{MapCore, ObjectBuilder, RingBufferBuilder};
 
 use super::op_record::OpRecord;
 
@@ -54,15 +54,9 @@ pub fn record(
     drop(link);
     ring.consume()?;
 
-    let lost = object
-        .maps()
-        .find(|map| map.name() == ".bss.lost")
-        .ok_or_else(|| missing(".bss.lost"))?
-        .lookup(&0u32.to_ne_bytes(), MapFlags::ANY)?
-        .and_then(|bytes| bytes.as_slice().try_into().ok())
-        .map(u64::from_ne_bytes)
-        .ok_or_else(|| missing("records_lost"))?;
-    Ok(Recorded { lost })
+    Ok(Recorded {
+        lost: crate::lost(&object)?,
+    })
 }
 
 fn missing(name: &str) -> libbpf_rs::Error {

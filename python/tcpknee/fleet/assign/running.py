@@ -131,14 +131,22 @@ class _Running:
             self.assigner.end()
             self.outcome.seconds = time.monotonic() - begun
             self._take()
+            self._finish()
             self.outcome.is_over = True
             self._describe()
-        finally:
+        except BaseException:
             self.assigner.end()
-            if self.writer is not None:
-                with suppress(RunFolderError):
-                    self.writer.finish()
+            # What ended it is the reason, also where the log cannot be finished either.
+            with suppress(RunFolderError):
+                self._finish()
+            raise
         return self.outcome
+
+    def _finish(self) -> None:
+        """Writes the log's last rows."""
+        writer, self.writer = self.writer, None
+        if writer is not None:
+            writer.finish()
 
     def _follow_the_clock(self) -> None:
         if self.phase.ends_unix_ns is not None and time.time_ns() >= self.phase.ends_unix_ns:
