@@ -301,11 +301,11 @@ def test_retransmissions_that_the_kernel_does_not_tell_are_no_zero(untold: str) 
 
 
 def test_what_limits_is_not_guessed_where_the_kernel_does_not_tell_the_rest() -> None:
-    """The window and pacing are what is left, but only where all else is told."""
+    """What is left is no limit's, and is said to be left only where all else is told."""
     rows = {"cwnd_limited_us": None, "pacing_limited_us": None, "rwnd_limited_us": 0, "sndbuf_limited_us": 0}
     told = [flow(0, 0, 1.0, **rows, app_limited_us=9_000_000 / 4)]
     [group] = summarise(flows(told), None, [cell(0, [], "cubic")]).groups
-    assert group.limited_by["cwnd_or_pacing"].mean == pytest.approx(0.75)
+    assert group.limited_by["other"].mean == pytest.approx(0.75)
     rows |= {"rwnd_limited_us": None, "sndbuf_limited_us": None, "app_limited_us": None}
     [group] = summarise(flows([flow(0, 0, 1.0, **rows)]), None, [cell(0, [], "cubic")]).groups
     assert group.limited_by == {}

@@ -10,6 +10,7 @@ mod child;
 mod enter;
 mod ethtool;
 mod facts;
+mod held;
 mod joint;
 mod namespace;
 pub mod netem;

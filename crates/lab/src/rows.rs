@@ -405,6 +405,13 @@ fn flow_row(
     let in_full = |value: Option<u64>| told(value).map(|value| value as i64);
     let since = |now: Option<u64>, then: u64| told(now).map(|now| now.saturating_sub(then));
     let in_part = |now: Option<u64>, then: u64| since(now, then).map(|value| value as i64);
+    let steady_us = Nanos(steady_ns).as_us() as i64;
+    let rwnd_limited_us = in_part(info.rwnd_limited_us(), baseline.rwnd_limited_us);
+    let sndbuf_limited_us = in_part(info.sndbuf_limited_us(), baseline.sndbuf_limited_us);
+    let app_limited_us =
+        in_part(info.busy_us(), baseline.busy_us).map(|busy_us| (steady_us - busy_us).max(0));
+    let told = [rwnd_limited_us, sndbuf_limited_us, app_limited_us];
+    let limited = track.held.limited(track.samples, steady_us, told);
     let total_retrans = count(info.total_retrans());
     let data_segs_out = in_full(info.data_segs_out().map(u64::from));
     let mean = |sum: u64| match track.samples {
@@ -469,12 +476,11 @@ fn flow_row(
         queue_delay_us_p99: waited(0.99),
         snd_cwnd_mean: mean(track.cwnd_sum),
         inflight_mean: mean(track.inflight_sum),
-        cwnd_limited_us: None,
-        rwnd_limited_us: in_part(info.rwnd_limited_us(), baseline.rwnd_limited_us),
-        sndbuf_limited_us: in_part(info.sndbuf_limited_us(), baseline.sndbuf_limited_us),
-        pacing_limited_us: None,
-        app_limited_us: in_part(info.busy_us(), baseline.busy_us)
-            .map(|busy_us| (Nanos(steady_ns).as_us() as i64 - busy_us).max(0)),
+        cwnd_limited_us: limited.cwnd_us,
+        rwnd_limited_us,
+        sndbuf_limited_us: limited.sndbuf_us,
+        pacing_limited_us: limited.pacing_us,
+        app_limited_us,
         rto_count: maybe(info.total_rto()),
         recovery_count: None,
         undo_count: None,

@@ -43,10 +43,10 @@ table! {
         queue_delay_us_p99: Option<f64>, "us", "tcpknee", "99th percentile of the wait, within 1 %";
         snd_cwnd_mean: f64, "segments", "tcpknee", "mean congestion window over time, steady part";
         inflight_mean: f64, "segments", "tcpknee", "mean packets in flight over time, steady part";
-        cwnd_limited_us: Option<i64>, "us", "tcpknee", "time of the steady part when the congestion window held data back; null: a real kernel does not tell it from pacing";
+        cwnd_limited_us: Option<i64>, "us", "tcpknee", "time of the steady part when the congestion window held data back; a real kernel does not tell, and it is the part of samples that show a full window; null: there is no sample";
         rwnd_limited_us: Option<i64>, "us", "tcp_info.tcpi_rwnd_limited", "time of the steady part when the receive window held data back; null: the kernel does not tell";
-        sndbuf_limited_us: Option<i64>, "us", "tcp_info.tcpi_sndbuf_limited", "time of the steady part when the send buffer held the application back; null: the kernel does not tell";
-        pacing_limited_us: Option<i64>, "us", "tcpknee", "time of the steady part when the pacing timer held data back; null: as above";
+        sndbuf_limited_us: Option<i64>, "us", "tcp_info.tcpi_sndbuf_limited", "time of the steady part when the send buffer held the application back; of a real kernel also where samples show a full buffer and a window with room, as kernels count little of it; null: the kernel does not tell";
+        pacing_limited_us: Option<i64>, "us", "tcpknee", "time of the steady part when the pacing timer held data back, or the qdisc or NIC; of a real kernel the part of samples that show data waiting and a window with room; null: there is no sample";
         app_limited_us: Option<i64>, "us", "tcpknee", "time of the steady part when the application had nothing to send; null: the kernel does not tell";
         rto_count: Option<i64>, "", "tcp_info.tcpi_total_rto", "retransmission timeouts; null: the kernel does not tell";
         recovery_count: Option<i64>, "", "tcpknee", "fast recoveries entered; null: the kernel does not tell";

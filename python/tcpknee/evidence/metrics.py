@@ -17,9 +17,8 @@ How = Literal["sum", "mean", "min", "percentile", "pooled", "count"]
 LIMITS = ("cwnd", "rwnd", "sndbuf", "pacing", "app")
 """What `flows` keeps a `*_limited_us` column for."""
 
-LIMITED_BY = (*LIMITS, "cwnd_or_pacing", "other")
-"""Parts of a flow's steady part. Where the kernel does not tell the window from pacing, both and what else holds data
-back are `cwnd_or_pacing`; otherwise the rest is `other`."""
+LIMITED_BY = (*LIMITS, "other")
+"""Parts of a flow's steady part. The rest, of which nothing tells what held data back, is `other`."""
 
 MEASURED = ("requests_per_sec", "latency_us_p50", "latency_us_p95", "latency_us_p99")
 """Metrics that external programs tell of themselves, and that no flow of theirs has."""

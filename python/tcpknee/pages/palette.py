@@ -26,8 +26,7 @@ LIMITS = {
     "receive window": ("#AA4466", "white"),
     "send buffer": ("#DDCC77", "black"),
     "application": ("#117733", "white"),
-    "window or pacing": ("#7B8FC4", "black"),
-    "other": ("#BBBBBB", "black"),
+    "not told": ("#BBBBBB", "black"),
 }
 
 

@@ -240,15 +240,12 @@ def _limits(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Fl
         for limit in LIMITS:
             share = rows.sum(rows.column(f"{limit}_limited_us")) / steady_us
             shares[f"limited_by.{limit}"] = np.where(steady_us > 0, share, np.nan)
-    # A kernel does not tell the window from pacing: their columns are null, and the rest is theirs. One that does not
-    # tell the others either (before 4.10) leaves nothing to say.
+    # A kernel that does not tell these (before 4.10) leaves nothing to say of the rest.
     told = [np.nan_to_num(shares[f"limited_by.{limit}"]) for limit in LIMITS]
     rest = np.where(steady_us > 0, np.maximum(1.0 - sum(told), 0.0), np.nan)
     for limit in ("rwnd", "sndbuf", "app"):
         rest = np.where(np.isnan(shares[f"limited_by.{limit}"]), np.nan, rest)
-    untold = np.isnan(shares["limited_by.cwnd"])
-    shares["limited_by.cwnd_or_pacing"] = np.where(untold, rest, np.nan)
-    shares["limited_by.other"] = np.where(untold, np.nan, rest)
+    shares["limited_by.other"] = rest
     return shares
 
 

@@ -218,7 +218,8 @@ def flow_label(group: Group) -> str:
 
 def limits(group: Group) -> str:
     """What held it back: `cwnd 61 %, pacing 38 %`."""
-    return ", ".join(f"{limit.replace('_', ' ')} {100 * found.mean:.0f} %" for limit, found in group.limits)
+    words = {"other": "not told"}
+    return ", ".join(f"{words.get(limit, limit)} {100 * found.mean:.0f} %" for limit, found in group.limits)
 
 
 def _short(key: str) -> str:

@@ -13,8 +13,8 @@ name = "limits"
 title = "What limited each flow"
 summary = (
     "Share of each flow's steady part in which the congestion window, pacing, the receive window, the send buffer "
-    'or the application held data back; "other" is the rest (handshake, recovery without permission to send). A real '
-    "kernel does not tell the congestion window from pacing: there the rest is of both. "
+    "or the application held data back; of the rest nothing tells (handshake, recovery without permission to send). "
+    "A real kernel's windows, buffers and pacing are told by its counters and by samples. "
     "Means over the repetitions."
 )
 #: More flows than this are shown as the mean of their kind.
@@ -29,8 +29,7 @@ WORDS = {
     "rwnd": "receive window",
     "sndbuf": "send buffer",
     "app": "application",
-    "cwnd_or_pacing": "window or pacing",
-    "other": "other",
+    "other": "not told",
 }
 
 

@@ -1,0 +1,137 @@
+//! What samples of a socket show to hold its sender back. Kernels tell the time under the receive window, some of the time
+//! under the send buffer (conservatively: of a nonblocking writer often none), and nothing of the congestion window.
+
+use knee_collect::sock_diag::Diag;
+use knee_observe::sock_diag::tcp_info::TcpInfo;
+
+/// How many samples of the steady part showed each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// The congestion window was full.
+    pub cwnd: u64,
+    /// It had room and nothing waited to be sent, for which the send buffer had none.
+    pub sndbuf: u64,
+    /// It had room, and data waited to be sent.
+    pub pacing: u64,
+}
+
+/// Time of the steady part, us, that the kernel tells or samples show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limited {
+    pub cwnd_us: Option<i64>,
+    pub sndbuf_us: Option<i64>,
+    pub pacing_us: Option<i64>,
+}
+
+impl Held {
+    pub fn add(&mut self, diag: &Diag<'_>, info: &TcpInfo<'_>) {
+        let Some((cwnd, waiting_bytes)) = info.snd_cwnd().zip(info.notsent_bytes()) else {
+            return;
+        };
+        let room = cwnd.saturating_sub(info.inflight());
+        match waiting_bytes {
+            // A sender waits for a third of its window before it sends a large packet: tcp_tso_should_defer().
+            1.. if room <= cwnd / 3 => self.cwnd += 1,
+            1.. => self.pacing += 1,
+            0 if room == 0 => self.cwnd += 1,
+            // A writer is woken when a third of the buffer is free: sk_stream_is_writeable().
+            0 => {
+                let is_full = |sndbuf: u32, queued: u32| queued > sndbuf / 3 * 2;
+                let memory = diag.memory;
+                let full = memory.is_some_and(|memory| is_full(memory.sndbuf, memory.wmem_queued));
+                self.sndbuf += u64::from(full);
+            }
+        }
+    }
+
+    /// Of a steady part of so many samples, in which the kernel tells the time under the receive window, under the send
+    /// buffer and without data: what is left of it is what samples may show. What they do not show of it stays untold.
+    pub fn limited(
+        &self,
+        samples: u64,
+        steady_us: i64,
+        [rwnd_us, sndbuf_us, app_us]: [Option<i64>; 3],
+    ) -> Limited {
+        let mut rest_us = steady_us - [rwnd_us, sndbuf_us, app_us].iter().flatten().sum::<i64>();
+        let mut take = |seen: u64, told_us: i64| {
+            let shown_us = (steady_us as f64 * seen as f64 / samples.max(1) as f64) as i64;
+            let us = (shown_us - told_us).clamp(0, rest_us.max(0));
+            rest_us -= us;
+            us
+        };
+        let cwnd_us = take(self.cwnd, 0);
+        let shown_us = take(self.sndbuf, sndbuf_us.unwrap_or(0));
+        let pacing_us = take(self.pacing, 0);
+        Limited {
+            cwnd_us: Some(cwnd_us).filter(|_| samples > 0),
+            sndbuf_us: sndbuf_us.map(|us| us + shown_us),
+            pacing_us: Some(pacing_us).filter(|_| samples > 0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use knee_collect::testing::diag;
+
+    use super::*;
+
+    /// linux/inet_diag.h
+    const INET_DIAG_SKMEMINFO: u16 = 7;
+
+    /// A sample with these of `tcp_info`, and bytes in a send buffer of 90,000.
+    fn held(cwnd: u32, unacked: u32, notsent_bytes: u32, queued_bytes: u32) -> Held {
+        let mut bytes = [0; 192];
+        for (at, value) in [(24, unacked), (80, cwnd), (144, notsent_bytes)] {
+            bytes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        }
+        let mut memory = [0; 36];
+        for (at, value) in [(12, 90_000), (20, queued_bytes)] {
+            memory[at..at + 4].copy_from_slice(&u32::to_ne_bytes(value));
+        }
+        let mut held = Held::default();
+        let mut diag = diag(&bytes);
+        diag.attribute(INET_DIAG_SKMEMINFO, &memory);
+        held.add(&diag, &TcpInfo(&bytes));
+        held
+    }
+
+    #[test]
+    fn a_sample_shows_the_window_only_where_it_is_full() {
+        let [cwnd, sndbuf, pacing] = [1, 2, 3].map(|which| Held {
+            cwnd: u64::from(which == 1),
+            sndbuf: u64::from(which == 2),
+            pacing: u64::from(which == 3),
+        });
+        assert_eq!(held(30, 30, 5_000, 90_000), cwnd);
+        assert_eq!(held(30, 30, 0, 10_000), cwnd);
+        assert_eq!(held(30, 20, 5_000, 90_000), cwnd, "it defers");
+        assert_eq!(held(30, 19, 5_000, 90_000), pacing);
+        assert_eq!(held(30, 29, 0, 60_001), sndbuf);
+        assert_eq!(held(30, 20, 0, 60_000), Held::default(), "not told");
+    }
+
+    #[test]
+    fn what_neither_the_kernel_nor_samples_show_stays_untold() {
+        let held = Held {
+            cwnd: 30,
+            sndbuf: 50,
+            pacing: 10,
+        };
+        let limited = held.limited(100, 1_000, [Some(0), Some(0), Some(0)]);
+        assert_eq!(limited.cwnd_us, Some(300));
+        assert_eq!(limited.sndbuf_us, Some(500));
+        assert_eq!(limited.pacing_us, Some(100));
+        // The kernel's own time under the send buffer is among what samples show.
+        let limited = held.limited(100, 1_000, [Some(0), Some(200), Some(0)]);
+        assert_eq!(limited.sndbuf_us, Some(500));
+        // What the kernel tells of others is not theirs.
+        let limited = held.limited(100, 1_000, [Some(900), Some(0), Some(0)]);
+        assert_eq!([limited.cwnd_us, limited.sndbuf_us], [Some(100), Some(0)]);
+        let untold = Held::default().limited(0, 1_000, [None; 3]);
+        assert_eq!(
+            [untold.cwnd_us, untold.sndbuf_us, untold.pacing_us],
+            [None; 3]
+        );
+    }
+}
