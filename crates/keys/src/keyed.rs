@@ -321,10 +321,26 @@ macro_rules! named {
     };
 }
 
-/// A type of its own for one of a few names, which the file need not choose.
+/// A value that the file need not give.
 pub trait Choice: Field {}
 
 impl Choice for bool {}
+
+/// A size that the file need not give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Bytes(pub u64);
+
+impl Field for Bytes {
+    fn read(values: &[Option<&Value>]) -> Option<Bytes> {
+        u64::read(values).map(Bytes)
+    }
+
+    fn shown(&self, kind: &Kind) -> Vec<String> {
+        self.0.shown(kind)
+    }
+}
+
+impl Choice for Bytes {}
 
 impl<T: Choice> Field for Option<T> {
     fn read(values: &[Option<&Value>]) -> Option<Option<T>> {

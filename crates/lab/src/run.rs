@@ -64,6 +64,7 @@ pub fn run_in_lab(
     progress: &mut dyn FnMut(Moment) -> bool,
 ) -> Result<Output, KernelError> {
     refuse_blocking(cell)?;
+    refuse_buffers(cell)?;
     refuse_pacing(cell)?;
     let congestion = |name: &str| {
         let known = options.congestion.get(name);
@@ -87,6 +88,26 @@ fn refuse_blocking(cell: &Cell) -> Result<(), KernelError> {
             hint: "Leave it out, simulate it, or let a program of yours write (workload = \"programs\").".into(),
         }),
     }
+}
+
+/// Programs make their sockets themselves.
+fn refuse_buffers(cell: &Cell) -> Result<(), KernelError> {
+    for (group, flow) in cell.flows.iter().enumerate() {
+        let asked = [
+            (flow.sndbuf, "sndbuf"),
+            (flow.rcvbuf, "rcvbuf"),
+            (flow.window_clamp, "window_clamp"),
+        ];
+        let asked = asked.iter().find(|(size, _)| size.is_some());
+        if let Some((_, key)) = asked.filter(|_| flow.workload.commands().is_some()) {
+            return Err(KernelError::Unsupported {
+                what: format!("flow.{group}.{key} with workload = \"programs\""),
+                lacks: "sets no options of programs' sockets".into(),
+                hint: "Leave it out, and let the programs ask for their buffers.".into(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// All flows leave their host through one qdisc, and fq paces every socket.

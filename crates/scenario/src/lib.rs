@@ -26,6 +26,7 @@ pub use error::ScenarioErrors;
 pub use form::{CellError, read_cell};
 pub use keys::{KeyDoc, keys};
 pub use knee_keys::error::{Problem, ScenarioError};
+pub use knee_keys::keyed::Bytes;
 pub use knee_keys::names::{AlgorithmInfo, Names};
 pub use knee_keys::profile;
 pub use knee_keys::settings::{Form, ParamInfo};

@@ -118,6 +118,99 @@ algorithm = "{algorithm}"
     }
 }
 
+/// A flow of reno for 12 s on 1 Gbit/s and 50 ms, with these keys of its own.
+fn asks(keys: &str, hosts: &str) -> Output {
+    run(&format!(
+        r#"
+duration = "12s"
+warmup = "2s"
+[path]
+rate = "1Gbit/s"
+rtt = "50ms"
+{hosts}
+[[flow]]
+algorithm = "reno"
+{keys}
+"#
+    ))
+}
+
+/// Source: socket(7), SO_SNDBUF: the kernel doubles it, wmem_max is the most that may be asked for; and a sender keeps what is
+/// not acked in its buffer.
+#[test]
+fn a_send_buffer_that_is_asked_for_is_doubled_and_does_not_grow() {
+    for (keys, hosts, bytes) in [
+        ("sndbuf = \"128KiB\"", "", 262_144),
+        (
+            "sndbuf = \"1MiB\"",
+            "[sender]\nwmem_max = \"64KiB\"",
+            131_072,
+        ),
+        // tcp_wmem has no say in it.
+        (
+            "sndbuf = \"128KiB\"",
+            "[sender]\ntcp_wmem_max = \"16KiB\"",
+            262_144,
+        ),
+    ] {
+        let output = asks(keys, hosts);
+        let mut sizes = output.samples.sndbuf_bytes.iter().flatten();
+        assert!(sizes.all(|size| size == bytes), "{keys} {hosts}");
+        let law = bytes as f64 * 8.0 / 0.050;
+        let share = output.flows.goodput_bits_per_sec[0] / law;
+        assert_within(
+            &format!("{keys} {hosts}: goodput over buffer / RTT"),
+            share,
+            0.85,
+            1.0,
+        );
+        assert_eq!(main_limit(std::slice::from_ref(&output)), "sndbuf");
+    }
+}
+
+/// Source: socket(7), SO_RCVBUF; tcp(7), TCP_WINDOW_CLAMP; goodput of a full window is window / RTT.
+#[test]
+fn a_receive_buffer_that_is_asked_for_and_a_clamp_bound_the_window() {
+    for (keys, hosts, rcvbuf_bytes, window_bytes) in [
+        // Full segments are 1448 of 2304 bytes of memory, in 1/256 rounded down.
+        (
+            "rcvbuf = \"128KiB\"",
+            "",
+            Some(262_144),
+            262_144 * 160 / 256,
+        ),
+        (
+            "rcvbuf = \"1MiB\"",
+            "[receiver]\nrmem_max = \"64KiB\"",
+            Some(131_072),
+            131_072 * 160 / 256,
+        ),
+        ("window_clamp = \"65535B\"", "", None, 65_535),
+    ] {
+        let output = asks(keys, hosts);
+        if let Some(bytes) = rcvbuf_bytes {
+            let mut sizes = output.samples.rcvbuf_bytes.iter().flatten();
+            assert!(sizes.all(|size| size == bytes), "{keys} {hosts}");
+        }
+        let most = output.samples.snd_wnd_bytes.iter().flatten().max();
+        assert_within(
+            &format!("{keys} {hosts}: largest window over the buffer's"),
+            most.expect("sampled") as f64 / f64::from(window_bytes),
+            0.98,
+            1.0001,
+        );
+        let law = f64::from(window_bytes) * 8.0 / 0.050;
+        let share = output.flows.goodput_bits_per_sec[0] / law;
+        assert_within(
+            &format!("{keys} {hosts}: goodput over window / RTT"),
+            share,
+            0.9,
+            1.0,
+        );
+        assert_eq!(main_limit(std::slice::from_ref(&output)), "rwnd");
+    }
+}
+
 /// On a 512 KiB send buffer and 100 ms, 41.9 Mbit/s would be a buffer per round
 /// trip. What Linux makes of it depends on the length of the writes: a small
 /// buffer costs BBR more than its share, and CUBIC goes beyond it, because an

@@ -66,16 +66,19 @@ pub struct HostConf {
     pub wscale: u8,
 }
 
+/// tcp_select_initial_window(): the scale that lets so many bytes be offered in 16 bits.
+pub(crate) fn window_scale(mut space: u64) -> u8 {
+    let mut wscale = 0;
+    while space > knee_segment::WINDOW_FIELD_MAX && wscale < 14 {
+        space >>= 1;
+        wscale += 1;
+    }
+    wscale
+}
+
 impl HostConf {
     pub fn new(settings: Settings, mtu_bytes: u32) -> HostConf {
-        // tcp_select_initial_window(): the scale that lets the largest buffer
-        // be offered in 16 bits.
-        let mut space = settings.tcp_rmem_bytes[2];
-        let mut wscale = 0;
-        while space > knee_segment::WINDOW_FIELD_MAX && wscale < 14 {
-            space >>= 1;
-            wscale += 1;
-        }
+        let wscale = window_scale(settings.tcp_rmem_bytes[2]);
         let tick_ns = 1_000_000_000 / u64::from(settings.hz);
         HostConf {
             mss_bytes: mtu_bytes - knee_segment::HEADER_BYTES,

@@ -214,6 +214,21 @@ impl Endpoint {
         self.buffer.set_blocking(blocking);
     }
 
+    /// SO_SNDBUF, before it connects.
+    pub fn set_sndbuf(&mut self, bytes: u64) {
+        self.buffer.ask_for(bytes);
+    }
+
+    /// SO_RCVBUF, before it connects or listens.
+    pub fn set_rcvbuf(&mut self, bytes: u64) {
+        self.rx.set_rcvbuf(bytes);
+    }
+
+    /// TCP_WINDOW_CLAMP, before it connects or listens.
+    pub fn set_window_clamp(&mut self, bytes: u64) {
+        self.rx.set_window_clamp(bytes);
+    }
+
     /// Spaces packets in another way than the host's settings say.
     pub fn set_pacing(&mut self, pacing: Pacing) {
         self.cc.pacing_status = pacing_status(pacing);

@@ -51,6 +51,12 @@ impl Receiver {
     pub fn is_in_order(&self) -> bool {
         self.data.is_in_order()
     }
+    pub fn set_rcvbuf(&mut self, bytes: u64) {
+        self.window.set_rcvbuf(bytes);
+    }
+    pub fn set_window_clamp(&mut self, bytes: u64) {
+        self.window.set_clamp(bytes);
+    }
     pub fn rcvbuf_bytes(&self) -> u64 {
         self.window.rcvbuf_bytes()
     }

@@ -9,6 +9,9 @@ pub const SKB_OVERHEAD_BYTES: u64 = 896;
 /// up to a power of two plus the sk_buff.
 const PER_SEGMENT_BYTES: u64 = 4096 + 256;
 
+/// SOCK_MIN_SNDBUF
+const LEAST_BYTES: u64 = 2 * (2048 + 256);
+
 #[derive(Debug)]
 pub struct SendBuffer {
     /// End of what the application wrote; the FIN, once queued, is at this number.
@@ -22,6 +25,8 @@ pub struct SendBuffer {
     in_sendmsg: bool,
     /// What it may hold.
     limit_bytes: u64,
+    /// Did the application ask for that size (SOCK_SNDBUF_LOCK)?
+    locked: bool,
     /// Up to where PSH was asked for.
     pushed_seq: u64,
     queue: WriteQueue,
@@ -36,6 +41,7 @@ impl SendBuffer {
             blocking: false,
             in_sendmsg: false,
             limit_bytes,
+            locked: false,
             pushed_seq: 0,
             queue: WriteQueue::default(),
         }
@@ -43,6 +49,12 @@ impl SendBuffer {
 
     pub fn set_blocking(&mut self, blocking: bool) {
         self.blocking = blocking;
+    }
+
+    /// SO_SNDBUF: twice what is asked for, at least SOCK_MIN_SNDBUF, and it does not grow.
+    pub fn ask_for(&mut self, bytes: u64) {
+        self.limit_bytes = (2 * bytes).max(LEAST_BYTES);
+        self.locked = true;
     }
 
     // ---- what it holds ---------------------------------------------------
@@ -174,7 +186,7 @@ impl SendBuffer {
     /// tcp_sndbuf_expand(): room for `segs` segments, but no more than `most_bytes`.
     pub fn expand(&mut self, segs: u64, most_bytes: u64) {
         let wanted = segs * PER_SEGMENT_BYTES;
-        if wanted > self.limit_bytes {
+        if wanted > self.limit_bytes && !self.locked {
             self.limit_bytes = wanted.min(most_bytes).max(self.limit_bytes);
         }
     }
@@ -188,6 +200,18 @@ mod tests {
 
     fn goal() -> u64 {
         GOAL
+    }
+
+    #[test]
+    fn a_buffer_that_was_asked_for_is_twice_as_large_and_does_not_grow() {
+        let mut buffer = SendBuffer::new(16_384);
+        buffer.expand(10, 1 << 20);
+        assert_eq!(buffer.limit_bytes(), 10 * PER_SEGMENT_BYTES);
+        buffer.ask_for(30_000);
+        buffer.expand(1_000, 4 << 20);
+        assert_eq!(buffer.limit_bytes(), 60_000);
+        buffer.ask_for(1_000);
+        assert_eq!(buffer.limit_bytes(), 4_608);
     }
 
     #[test]

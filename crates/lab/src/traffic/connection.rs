@@ -9,8 +9,8 @@ use knee_scenario::workload::App;
 use knee_tables::Reads;
 use knee_units::{Nanos, Rate};
 use nix::sys::socket::{
-    AddressFamily, Backlog, MsgFlags, SockFlag, SockType, SockaddrIn, bind, connect, listen,
-    setsockopt, socket, sockopt,
+    AddressFamily, Backlog, MsgFlags, SockFlag, SockType, SockaddrIn, bind, connect, getsockopt,
+    listen, setsockopt, socket, sockopt,
 };
 
 /// Options of a socket that the scenario settles.
@@ -21,6 +21,10 @@ pub struct Options<'a> {
     pub paced: bool,
     pub max_pacing_rate: Option<Rate>,
     pub nodelay: bool,
+    /// Bytes; `None`: the kernel chooses.
+    pub sndbuf: Option<u64>,
+    pub rcvbuf: Option<u64>,
+    pub window_clamp: Option<u64>,
 }
 
 /// A TCP socket with the scenario's options.
@@ -51,18 +55,51 @@ pub fn open(options: Options<'_>) -> nix::Result<OwnedFd> {
     if let Some(rate) = options.max_pacing_rate {
         set_max_pacing_rate(&fd, rate.bits_per_sec() / 8)?;
     }
+    if let Some(bytes) = options.sndbuf {
+        setsockopt(&fd, sockopt::SndBuf, &(bytes as usize))?;
+    }
+    if let Some(bytes) = options.rcvbuf {
+        setsockopt(&fd, sockopt::RcvBuf, &(bytes as usize))?;
+    }
+    if let Some(bytes) = options.window_clamp {
+        set(
+            &fd,
+            libc::IPPROTO_TCP,
+            libc::TCP_WINDOW_CLAMP,
+            bytes as libc::c_int,
+        )?;
+    }
     Ok(fd)
 }
 
+/// Send and receive buffer that the kernel gave it: twice what was asked for, up to the machine's own limits.
+pub fn buffers(fd: &OwnedFd) -> nix::Result<[u64; 2]> {
+    Ok([
+        getsockopt(fd, sockopt::SndBuf)? as u64,
+        getsockopt(fd, sockopt::RcvBuf)? as u64,
+    ])
+}
+
 fn set_max_pacing_rate(fd: &OwnedFd, bytes_per_sec: u64) -> nix::Result<()> {
-    // SAFETY: the option takes an unsigned long, which is eight bytes here.
+    // The option takes an unsigned long, which is eight bytes here.
+    set(
+        fd,
+        libc::SOL_SOCKET,
+        libc::SO_MAX_PACING_RATE,
+        bytes_per_sec,
+    )
+}
+
+/// An option whose value is an integer as the kernel has it.
+fn set<T: Copy>(fd: &OwnedFd, level: i32, option: i32, value: T) -> nix::Result<()> {
+    // SAFETY: the kernel reads the value's bytes, which outlive the call.
     let result = unsafe {
         libc::setsockopt(
             fd.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_MAX_PACING_RATE,
-            (&raw const bytes_per_sec).cast(),
-            size_of::<u64>() as libc::socklen_t,
+            level,
+            option,
+            (&raw const value).cast(),
+            size_of::<T>() as libc::socklen_t,
         )
     };
     nix::Error::result(result).map(drop)

@@ -13,7 +13,7 @@ use knee_collect::clock::monotonic_ns;
 use knee_link::SERVICE_PORT;
 use knee_loader::Variant;
 use knee_path::Backend;
-use knee_scenario::{Cell, Pacing};
+use knee_scenario::{Bytes, Cell, Pacing};
 use knee_tables::{Histogram, Reads};
 use knee_units::Nanos;
 use knee_units::cpus::Cpus;
@@ -260,13 +260,20 @@ impl<'a> Generator<'a> {
             Side::Receiver => (cell.receiver.algorithm.clone(), cell.receiver.pacing, None),
         };
         let congestion = (self.plan.congestion)(&algorithm);
+        let receives = self.plan.side == Side::Receiver;
+        let asked = |size: Option<Bytes>, most: u64| size.map(|Bytes(bytes)| bytes.min(most));
         let options = Options {
             congestion: &congestion,
             paced: pacing == Pacing::Timer,
             max_pacing_rate: rate,
             nodelay: spec.nodelay.unwrap_or(flow.receiver_opens),
+            sndbuf: (asked(spec.sndbuf, cell.sender.wmem_max_bytes)).filter(|_| !receives),
+            rcvbuf: (asked(spec.rcvbuf, cell.receiver.rmem_max_bytes)).filter(|_| receives),
+            window_clamp: (spec.window_clamp)
+                .map(|Bytes(bytes)| bytes)
+                .filter(|_| receives),
         };
-        connection::open(options).map_err(|error| match error {
+        let fd = connection::open(options).map_err(|error| match error {
             nix::Error::ENOENT => KernelError::Unsupported {
                 what: format!("flow.{}.algorithm = \"{algorithm}\"", flow.group),
                 lacks: format!("has no congestion control \"{congestion}\""),
@@ -279,7 +286,22 @@ impl<'a> Generator<'a> {
                     .into(),
             },
             error => KernelError::system(format!("make a socket of flow {}", flow.number))(error),
-        })
+        })?;
+        let given = connection::buffers(&fd).map_err(KernelError::system("ask for a buffer"))?;
+        let limits = [
+            ("sndbuf", options.sndbuf, given[0], "wmem_max"),
+            ("rcvbuf", options.rcvbuf, given[1], "rmem_max"),
+        ];
+        for (key, asked, given, limit) in limits {
+            if asked.is_some_and(|bytes| given < 2 * bytes) {
+                return Err(KernelError::Unsupported {
+                    what: format!("flow.{}.{key}", flow.group),
+                    lacks: format!("gives a socket that asks no more than {}B", given / 2),
+                    hint: format!("Ask for less, or raise net.core.{limit}."),
+                });
+            }
+        }
+        Ok(fd)
     }
 
     fn watch(&self, fd: impl AsFd, flags: EpollFlags, name: u64) -> Result<(), KernelError> {

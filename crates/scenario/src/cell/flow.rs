@@ -3,13 +3,19 @@
 use std::ops::Range;
 
 use knee_keys::key::Default::{Value, Words};
-use knee_keys::key::{Kind, key, secs};
+use knee_keys::key::{INT_MAX, Kind, key, secs};
 use knee_keys::keyed;
+use knee_keys::keyed::Bytes;
 use knee_units::{Nanos, Rate};
 use serde::Serialize;
 
 use super::{PACING, PACING_SOURCE, Pacing};
 use crate::workload::WorkloadSpec;
+
+const SOCKET_BUFFER: Kind = Kind::Bytes {
+    min: 4_096,
+    max: INT_MAX / 2,
+};
 
 keyed! {
     /// One `[[flow]]`: `count` connections alike.
@@ -88,6 +94,29 @@ keyed! {
             Value("unlimited"),
             "cap of the pacing rate",
             "socket(7), SO_MAX_PACING_RATE",
+        );
+        /// As asked for; the buffer is twice that.
+        pub sndbuf: Option<Bytes> = key(
+            "sndbuf",
+            SOCKET_BUFFER,
+            Words("grows up to sender.tcp_wmem_max"),
+            "send buffer that the sending socket asks for, no more than sender.wmem_max: the kernel doubles it, for what memory takes besides data, and it does not grow",
+            "socket(7), SO_SNDBUF; Linux, SOCK_SNDBUF_LOCK",
+        );
+        /// As asked for; the buffer is twice that.
+        pub rcvbuf: Option<Bytes> = key(
+            "rcvbuf",
+            SOCKET_BUFFER,
+            Words("grows up to receiver.tcp_rmem_max"),
+            "receive buffer that the receiving socket asks for, no more than receiver.rmem_max: the kernel doubles it, for what memory takes besides data, and it does not grow",
+            "socket(7), SO_RCVBUF; Linux, SOCK_RCVBUF_LOCK",
+        );
+        pub window_clamp: Option<Bytes> = key(
+            "window_clamp",
+            SOCKET_BUFFER,
+            Words("as the receive buffer has room"),
+            "largest window that the receiving socket asks to offer, before it connects or listens. Linux 6.10 and newer replace it once data shows how much of the buffer is payload; what stays is the window scale that it chose, so that the window is at most 65535 of its units: 65535B is kept exactly",
+            "tcp(7), TCP_WINDOW_CLAMP; Linux, tcp_select_initial_window(), tcp_measure_rcv_mss()",
         );
     }
 }

@@ -30,6 +30,20 @@ const fn buffer_size(name: &'static str, default: &'static str, doc: &'static st
     )
 }
 
+/// What a socket may ask for at most, which has no part in autotuning.
+const fn socket_max(name: &'static str, doc: &'static str) -> Key {
+    key(
+        name,
+        Kind::Bytes {
+            min: 4_096,
+            max: INT_MAX / 2,
+        },
+        Value("4194304B"),
+        doc,
+        NET_SYSCTL,
+    )
+}
+
 /// A count of 1 to `max` that net.core.`name` has in the kernel, for the host model.
 const fn net_count(name: &'static str, max: u64, default: &'static str, doc: &'static str) -> Key {
     let kind = Kind::Count { min: 1, max };
@@ -65,6 +79,10 @@ keyed! {
                 "33554432B",
                 "largest receive buffer that autotuning reaches; 6MiB in Linux 6.12",
             );
+        pub wmem_max_bytes: u64 =
+            socket_max("wmem_max", "largest send buffer that a socket may ask for (flow.sndbuf)");
+        pub rmem_max_bytes: u64 =
+            socket_max("rmem_max", "largest receive buffer that a socket may ask for (flow.rcvbuf)");
         pub tcp_limit_output_bytes: u64 = key(
             "tcp_limit_output_bytes",
             Kind::Bytes {

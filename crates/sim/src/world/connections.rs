@@ -4,7 +4,7 @@ use std::fmt;
 
 use knee_cc::Instance;
 use knee_scenario::workload::{Thread, in_turn};
-use knee_scenario::{Cell, Connection};
+use knee_scenario::{Bytes, Cell, Connection};
 use knee_units::rng::{Lateness, Stream};
 use knee_units::{NEVER, Nanos};
 
@@ -234,6 +234,17 @@ impl Ends {
         sender.tcp.set_blocking(spec.blocking);
         if let Some(pacing) = spec.pacing {
             sender.tcp.set_pacing(host::pacing(pacing));
+        }
+        if let Some(Bytes(bytes)) = spec.sndbuf {
+            let most = self.cell.sender.wmem_max_bytes;
+            sender.tcp.set_sndbuf(bytes.min(most));
+        }
+        if let Some(Bytes(bytes)) = spec.rcvbuf {
+            let most = self.cell.receiver.rmem_max_bytes;
+            receiver.tcp.set_rcvbuf(bytes.min(most));
+        }
+        if let Some(Bytes(bytes)) = spec.window_clamp {
+            receiver.tcp.set_window_clamp(bytes);
         }
         if let Some(rate) = spec.max_pacing_rate {
             sender.tcp.set_max_pacing_rate(rate.bits_per_sec() / 8);

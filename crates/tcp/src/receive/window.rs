@@ -1,5 +1,6 @@
 //! The window that a receiver offers, and the buffer behind it with its autotuning.
 
+use crate::host::window_scale;
 use crate::{Cx, HostConf};
 use knee_segment::{Segment, WINDOW_FIELD_MAX};
 use knee_units::odds::{likely, unlikely};
@@ -24,6 +25,8 @@ pub struct ReceiveWindow {
     mss_bytes: u64,
     rcv_mss: u64,
     rcvbuf_max_bytes: u64,
+    /// Did the application ask for that size (SOCK_RCVBUF_LOCK)?
+    rcvbuf_locked: bool,
 
     // Autotuning.
     rcv_rtt_x8_us: u64,
@@ -35,17 +38,14 @@ pub struct ReceiveWindow {
 
 impl ReceiveWindow {
     pub fn new(conf: &HostConf) -> ReceiveWindow {
-        let rcvbuf_bytes = conf.settings.tcp_rmem_bytes[1];
         let mss_bytes = u64::from(conf.mss_bytes);
-        let space = (rcvbuf_bytes * INITIAL_RATIO) >> RATIO_SHIFT;
-        // tcp_select_initial_window(): whole segments.
-        let rcv_wnd = (space / mss_bytes * mss_bytes).max(mss_bytes);
-        ReceiveWindow {
+        let mut window = ReceiveWindow {
             rcv_wup: 0,
-            rcv_wnd,
-            rcv_ssthresh: rcv_wnd,
-            window_clamp: space,
-            rcvbuf_bytes,
+            rcv_wnd: 0,
+            rcv_ssthresh: 0,
+            window_clamp: 0,
+            rcvbuf_bytes: conf.settings.tcp_rmem_bytes[1],
+            rcvbuf_locked: false,
             scaling_ratio: INITIAL_RATIO,
             wscale: conf.wscale,
             mss_bytes,
@@ -57,7 +57,38 @@ impl ReceiveWindow {
             space_bytes: 10 * mss_bytes,
             space_seq: 1,
             space_since_ns: 0,
-        }
+        };
+        window.select_initial(u64::MAX);
+        window
+    }
+
+    /// tcp_select_initial_window(): whole segments.
+    fn select_initial(&mut self, clamp: u64) {
+        let space = self.win_from_space(self.rcvbuf_bytes).min(clamp);
+        self.rcv_wnd = (space / self.mss_bytes * self.mss_bytes).max(self.mss_bytes);
+        self.rcv_ssthresh = self.rcv_wnd;
+        self.window_clamp = space;
+    }
+
+    /// SO_RCVBUF: twice what is asked for, at least SOCK_MIN_RCVBUF, and it does not grow.
+    pub fn set_rcvbuf(&mut self, bytes: u64) {
+        self.rcvbuf_bytes = (2 * bytes).max(WIRE_TRUESIZE_BYTES);
+        self.rcvbuf_locked = true;
+        // tcp_connect_init(), tcp_openreq_init_rwin()
+        self.set_clamp(self.win_from_space(self.rcvbuf_bytes));
+    }
+
+    /// TCP_WINDOW_CLAMP: once data has shown how much of the buffer is payload only the scale is left of it.
+    pub fn set_clamp(&mut self, bytes: u64) {
+        let clamp = bytes.max(WIRE_TRUESIZE_BYTES / 2);
+        self.wscale = self.wscale.min(window_scale(clamp));
+        self.select_initial(clamp);
+    }
+
+    /// Of the buffer as it is, as far as the window field can say it.
+    fn full_window(&self) -> u64 {
+        let most = WINDOW_FIELD_MAX << self.wscale;
+        self.win_from_space(self.rcvbuf_bytes).min(most)
     }
 
     /// A SYN arrived.
@@ -204,7 +235,7 @@ impl ReceiveWindow {
     #[cold]
     fn set_mss(&mut self, len: u64) {
         self.scaling_ratio = ((len << RATIO_SHIFT) / WIRE_TRUESIZE_BYTES).max(1);
-        self.window_clamp = self.win_from_space(self.rcvbuf_bytes);
+        self.window_clamp = self.full_window();
         self.rcv_mss = len;
     }
 
@@ -242,13 +273,13 @@ impl ReceiveWindow {
     #[inline(never)]
     fn resize(&mut self, now_ns: u64, rcv_nxt: u64) {
         let copied = rcv_nxt - self.space_seq;
-        if copied > self.space_bytes {
+        if copied > self.space_bytes && !self.rcvbuf_locked {
             let mut window = 2 * copied + 16 * self.mss_bytes;
             window += 2 * (window * (copied - self.space_bytes) / self.space_bytes);
             let wanted = ((window << RATIO_SHIFT) / self.scaling_ratio).min(self.rcvbuf_max_bytes);
             if wanted > self.rcvbuf_bytes {
                 self.rcvbuf_bytes = wanted;
-                self.window_clamp = self.win_from_space(wanted);
+                self.window_clamp = self.full_window();
             }
             self.space_bytes = copied;
         }
@@ -292,6 +323,41 @@ mod tests {
         let (second, is_scarce) = window.offer(1_001, 600_000);
         assert!(is_scarce);
         assert!((first - 1_000..first - 1_000 + (1 << window.wscale)).contains(&second));
+    }
+
+    #[test]
+    fn a_buffer_that_was_asked_for_is_twice_as_large_and_does_not_grow() {
+        let mut window = window();
+        window.set_rcvbuf(50_000);
+        window.start(0);
+        assert_eq!(window.rcvbuf_bytes(), 100_000);
+        assert_eq!(window.rcv_wnd, 50_000 / 1_448 * 1_448);
+        assert_eq!(window.wscale, 0);
+        window.rcv_rtt_x8_us = 8_000;
+        for round in 1..20 {
+            window.adjust_space(round * 1_000_000, 1 + round * round * 100_000);
+        }
+        assert_eq!(window.rcvbuf_bytes(), 100_000);
+    }
+
+    #[test]
+    fn what_stays_of_a_clamp_is_the_scale_that_it_chose() {
+        for (clamp, most) in [
+            (65_535, 65_535),
+            (65_536, 2 * 65_535),
+            (200_000, 4 * 65_535),
+        ] {
+            let mut window = window();
+            window.set_clamp(clamp);
+            window.start(0);
+            assert!(window.rcv_wnd <= clamp && window.rcv_wnd > clamp - 1_448);
+            window.measure_mss(1_448);
+            while window.grow(1_448, 0, 1) {}
+            assert_eq!(
+                window.rcv_ssthresh,
+                most.min(window.win_from_space(1_000_000))
+            );
+        }
     }
 
     #[test]
