@@ -281,9 +281,9 @@ def load_for_run(scenario: Scenario, *, ours: bool) -> LoadedAlgorithms:
     """Sees to it that the kernel has the algorithms of a scenario: its own builds where it has them, `ours` is false
     and no parameter is set, else ours. Raises `KernelUnsupported`."""
 
-def load(name: str, *, default_in: str | None = None) -> str:
-    """Loads our build of an algorithm, to stay; returns what the kernel calls it. `default_in`: a network namespace
-    whose new sockets get it. Raises `KernelUnsupported`."""
+def load(name: str, *, default_in: str | None = None) -> tuple[str, bool]:
+    """Loads our build of an algorithm, to stay; returns what the kernel calls it, and whether it was there already.
+    `default_in`: a network namespace whose new sockets get it. Raises `KernelUnsupported`."""
 
 def unload(name: str) -> list[dict[str, str]]:
     """Takes our build out; sockets that still run it: `namespace` `source` `destination`. Raises `EngineError`."""

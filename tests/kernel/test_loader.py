@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+import os
 import signal
 import socket
 import subprocess
@@ -78,17 +78,32 @@ def test_an_algorithm_is_loaded_listed_and_unloaded(name: str) -> None:
     assert called not in registered_maps()
 
 
-def test_a_second_load_is_told_that_the_first_holds_and_by_whom() -> None:
-    """Without a BPF file system, where no pin says that it was us."""
+def test_a_second_load_finds_the_first_and_changes_nothing() -> None:
+    """Also without a BPF file system, where no pin says that it was us."""
     words = ["unshare", "--mount", "sh", "-ec", 'umount -q /sys/fs/bpf || true; exec "$@"', "sh", *KNEE, "load", "reno"]
     subprocess.run(words, check=True, capture_output=True, timeout=PATIENCE_SEC)
+    maps = registered_maps()
     again = subprocess.run(words, check=False, capture_output=True, text=True, timeout=PATIENCE_SEC)
-    assert again.returncode == 2
-    assert re.search(r"knee_reno is loaded already by root \d+ s ago, to stay until it is taken out", again.stderr)
-    assert "`knee unload reno` takes it out" in again.stderr
+    assert again.returncode == 0 and registered_maps() == maps
+    assert "reno was loaded already: sockets can choose knee_reno until `knee unload reno`" in again.stdout
     # What the message says is so.
     knee("unload", "reno")
     assert "knee_reno" not in available()
+    assert "reno is loaded: " in knee("load", "reno")
+    assert "reno was loaded already: " in knee("load", "reno")
+
+
+def test_what_was_loaded_becomes_the_default_of_a_namespace(namespace: str) -> None:
+    before = default_in(namespace)
+    knee("load", "reno")
+    assert "knee_reno" not in ALLOWED.read_text().split()
+    assert f"new sockets of {namespace} get it" in knee("load", "reno", "--default-in", namespace)
+    assert default_in(namespace) == "knee_reno" and "knee_reno" in ALLOWED.read_text().split()
+    assert "was loaded already" in knee("load", "reno", "--default-in", namespace)
+    # A second default of the same build would lose what the first was before.
+    assert "knee_reno is loaded already" in knee("load", "reno", "--default-in", str(os.getpid()), code=2)
+    knee("unload", "reno")
+    assert default_in(namespace) == before
 
 
 def test_what_a_link_holds_elsewhere_is_told_so() -> None:

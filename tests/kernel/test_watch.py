@@ -281,3 +281,11 @@ def test_one_interval_is_printed_where_there_is_no_terminal(single: str) -> None
     assert first["acked_bits_per_sec"] == pytest.approx(second["received_bits_per_sec"], rel=0.3)
     assert told["total"]["sent_bits_per_sec"] >= first["acked_bits_per_sec"] * 0.7
     assert told["elapsed_us"] >= 200_000
+
+
+def test_a_namespace_that_may_not_be_entered_is_told_with_what_it_needs(empty: str) -> None:
+    words = ["setpriv", "--bounding-set=-sys_admin", *COMMAND, "--once", "--netns", empty]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_SEC, check=False)
+    assert ended.returncode == 2
+    assert f'--netns: got "{empty}", which could not be entered: Operation not permitted' in ended.stderr
+    assert "Run it as root, or give it CAP_SYS_ADMIN" in ended.stderr

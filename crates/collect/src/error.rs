@@ -11,6 +11,13 @@ pub enum KernelError {
     #[error("{what}: {source}")]
     System { what: String, source: io::Error },
 
+    /// A network namespace of an option cannot be entered.
+    #[error(
+        "netns: got \"{name}\", which could not be entered: {source}. {}",
+        entering(source)
+    )]
+    Netns { name: String, source: io::Error },
+
     /// Namespaces are not available.
     #[error(
         "a lab needs its own {what}, and the kernel refuses them: {source}. {hint} \
@@ -122,6 +129,14 @@ pub enum KernelError {
     /// The caller asked to stop.
     #[error("the repetition was cancelled before its end")]
     Cancelled,
+}
+
+fn entering(source: &io::Error) -> &'static str {
+    if source.kind() == io::ErrorKind::PermissionDenied {
+        "Run it as root, or give it CAP_SYS_ADMIN (capsh, systemd's AmbientCapabilities)"
+    } else {
+        "`ip netns` lists those with a name; a number is that of a process in it"
+    }
 }
 
 impl KernelError {

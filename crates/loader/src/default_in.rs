@@ -45,6 +45,13 @@ pub fn set(name: &str, called: &str, place: &str) -> Result<(), KernelError> {
     })
 }
 
+/// Is `called` the default of new sockets in `place`, because `set` made it so?
+pub fn holds(name: &str, called: &str, place: &str) -> bool {
+    let wanted = namespace(place);
+    read(&note_of(name)).is_some_and(|(noted, _)| noted == wanted)
+        && within(&wanted, || fs::read_to_string(SYSCTL)).is_ok_and(|now| now.trim() == called)
+}
+
 /// Puts back what was the default before the algorithm was.
 ///
 /// What somebody else made the default since stays; if it was one of ours, it

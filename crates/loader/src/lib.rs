@@ -102,16 +102,37 @@ pub fn available() -> Vec<String> {
         .collect()
 }
 
-/// Loads our build of an algorithm, to stay. Returns what the kernel calls it.
+/// An algorithm that is loaded.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// What the kernel calls it.
+    pub called: String,
+    /// Was it so before?
+    pub was_there: bool,
+}
+
+/// Loads our build of an algorithm, to stay.
 ///
 /// `default_in`: a network namespace (a name below /run/netns, or a process) for
 /// whose new sockets it becomes the default. Such an algorithm may be chosen by
-/// everybody, as a default must be.
+/// everybody, as a default must be: one that was loaded without is loaded anew.
 ///
 /// # Errors
-/// No such algorithm, it is there already, or the kernel refuses: each says why.
-pub fn load(name: &str, default_in: Option<&str>) -> Result<String, KernelError> {
+/// No such algorithm, the name is taken, or the kernel refuses: each says why.
+pub fn load(name: &str, default_in: Option<&str>) -> Result<Loaded, KernelError> {
     let called = kernel_name(name);
+    if stays(name, &called) {
+        let is_as_asked = default_in.is_none_or(|place| default_in::holds(name, &called, place));
+        if is_as_asked {
+            return Ok(Loaded {
+                called,
+                was_there: true,
+            });
+        }
+        if !is_for_everybody(&called) {
+            unload(name)?;
+        }
+    }
     refuse_taken(name, &called)?;
     let who = match default_in {
         Some(_) => Choosers::Everybody,
@@ -137,7 +158,23 @@ pub fn load(name: &str, default_in: Option<&str>) -> Result<String, KernelError>
         let _ = unload(name);
         return Err(error);
     }
-    Ok(called)
+    Ok(Loaded {
+        called,
+        was_there: false,
+    })
+}
+
+/// Has an earlier `load` put it there, to stay?
+fn stays(name: &str, called: &str) -> bool {
+    available().iter().any(|known| known == called)
+        && (pin_of(name).exists()
+            || registration::registered(called).is_some_and(|found| !found.linked))
+}
+
+/// May every socket choose it?
+fn is_for_everybody(called: &str) -> bool {
+    fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+        .is_ok_and(|allowed| allowed.split_whitespace().any(|one| one == called))
 }
 
 /// Takes our build of an algorithm out of the kernel: no socket can choose it

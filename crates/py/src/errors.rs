@@ -66,7 +66,9 @@ pub fn engine(py: Python<'_>, error: &SimError) -> PyErr {
 pub fn kernel(py: Python<'_>, error: &KernelError) -> PyErr {
     let class = match error {
         KernelError::Cancelled => "Cancelled",
-        KernelError::Option { .. } | KernelError::Quantity { .. } => "UsageError",
+        KernelError::Option { .. } | KernelError::Quantity { .. } | KernelError::Netns { .. } => {
+            "UsageError"
+        }
         error if error.is_unsupported() => "KernelUnsupported",
         _ => "EngineError",
     };

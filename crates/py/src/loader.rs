@@ -53,9 +53,11 @@ pub fn load_for_run(py: Python<'_>, scenario: &Scenario, ours: bool) -> PyResult
 /// See `knee_loader::load`.
 #[pyfunction]
 #[pyo3(signature = (name, *, default_in=None))]
-pub fn load(py: Python<'_>, name: &str, default_in: Option<&str>) -> PyResult<String> {
-    py.detach(|| knee_loader::load(name, default_in))
-        .map_err(|error| errors::kernel(py, &error))
+pub fn load(py: Python<'_>, name: &str, default_in: Option<&str>) -> PyResult<(String, bool)> {
+    let loaded = py
+        .detach(|| knee_loader::load(name, default_in))
+        .map_err(|error| errors::kernel(py, &error))?;
+    Ok((loaded.called, loaded.was_there))
 }
 
 /// See `knee_loader::unload`.

@@ -18,7 +18,8 @@ from .options import json_option, quiet_option
 def command(algorithms: tuple[str, ...], default_in: str | None, json: bool, quiet: bool) -> int:
     """Put algorithms into the running kernel, without rebuilding it: sockets can choose knee_ALGO from then on.
 
-    They stay until `knee unload` or a reboot. It needs root and a kernel with BTF, 6.1 or later.
+    They stay until `knee unload` or a reboot; one that is there already stays. It needs root and a kernel with BTF, 6.1
+    or later.
 
     Example: knee load bbr3
     """
@@ -35,10 +36,11 @@ def command(algorithms: tuple[str, ...], default_in: str | None, json: bool, qui
     try:
         for name in algorithms:
             with Phase(f"Loading {name} into the kernel", quiet=quiet):
-                done[name] = _core.load(name, default_in=default_in)
+                done[name], was_there = _core.load(name, default_in=default_in)
             if not json:
                 where = f"; new sockets of {default_in} get it" if default_in else ""
-                say.line(f"{name} is loaded: sockets can choose {done[name]} until `knee unload {name}`{where}")
+                so = "was loaded already" if was_there else "is loaded"
+                say.line(f"{name} {so}: sockets can choose {done[name]} until `knee unload {name}`{where}")
     except KernelUnsupported as error:
         so_far = f" Loaded before it: {', '.join(done)}." if done else ""
         raise KernelUnsupported(f"knee load: {error}.{so_far}".replace("..", ".")) from None

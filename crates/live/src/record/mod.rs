@@ -130,9 +130,12 @@ pub(crate) fn in_namespace<T: Send>(
 ) -> Result<T, KernelError> {
     let work = || {
         if let Some(netns) = netns {
-            let what = || format!("enter the network namespace \"{}\"", netns.name);
-            let file = File::open(&netns.path).map_err(KernelError::system(what()))?;
-            setns(file, CloneFlags::CLONE_NEWNET).map_err(KernelError::system(what()))?;
+            let refused = |source| KernelError::Netns {
+                name: netns.name.clone(),
+                source,
+            };
+            let file = File::open(&netns.path).map_err(refused)?;
+            setns(file, CloneFlags::CLONE_NEWNET).map_err(|errno| refused(errno.into()))?;
         }
         work()
     };
