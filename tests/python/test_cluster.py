@@ -390,7 +390,7 @@ def test_a_run_on_this_hosts_processors_opens_no_port(tmp_path: Path) -> None:
         assert listening(process.pid) == set()
     finally:
         process.terminate()
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
 
 
 def test_a_cluster_that_nothing_protects_is_said_to_be_one(call: Callable[..., Ended], tmp_path: Path) -> None:
@@ -440,7 +440,7 @@ def test_the_commands_of_the_page_make_a_cluster(tmp_path: Path) -> None:
         for process in processes:
             process.terminate()
         for process in processes:
-            process.wait(timeout=30)
+            process.wait(timeout=300)
 
 
 # What a run.json says, and what is removed.

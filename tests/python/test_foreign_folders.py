@@ -66,7 +66,7 @@ def knee(*words: str | Path, cwd: Path, **environment: str) -> Ended:
         env=without_sudo | environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     return Ended(process.returncode, process.stdout, process.stderr)

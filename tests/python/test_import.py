@@ -181,7 +181,7 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
             assert time.monotonic() - begun < 30
             os.write(feed, DUMP.encode() * 100)
     os.close(feed)
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=300)
     assert process.returncode == 130 and b"Traceback" not in said
     assert not (tmp_path / "in").exists()
 

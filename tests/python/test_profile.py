@@ -49,18 +49,24 @@ def test_the_verb_has_an_option_for_each_instrument_of_the_core() -> None:
     assert profile.without_bpf() == ["softnet"]
 
 
+def test_a_profile_takes_as_long_as_it_says(tmp_path: Path) -> None:
+    began = time.monotonic()
+    found = profile.take(tmp_path / "timed", seconds=0.2, chosen=profile.without_bpf())
+    assert 0.2 <= found.about["seconds"] <= time.monotonic() - began
+
+
 def test_without_bpf_there_are_processors_threads_and_backlogs(plain: profile.Profile) -> None:
-    assert plain.about["seconds"] == pytest.approx(0.2, abs=0.15)
     assert len(plain.rows("processors")) == os.cpu_count()
     assert {"context_switches", "backlog_drops", "retransmits"} <= plain.costs.keys()
     assert "data_skbs_sent" not in plain.costs and not plain.rows("stacks")
 
 
 def test_a_thread_that_works_is_in_the_table_of_its_process(tmp_path: Path) -> None:
-    until = time.monotonic() + 0.15
+    until = time.thread_time() + 0.05
 
     def work(so_far: float) -> None:
-        while time.monotonic() < until:
+        # Of this thread's own time, which a busy machine takes longer to give.
+        while time.thread_time() < until:
             pass
 
     found = profile.take(tmp_path / "own", seconds=0.2, pid=os.getpid(), chosen=[], progress=work)
