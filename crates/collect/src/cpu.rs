@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use knee_observe::tables::Cpu;
 
+use crate::text;
+
 /// A thread that is watched.
 #[derive(Clone, Debug)]
 pub struct Watched {
@@ -31,7 +33,7 @@ pub fn threads_of(role: &str, pid: i32) -> Vec<Watched> {
     tasks
         .flatten()
         .map(|task| {
-            let comm = fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+            let comm = text::read(task.path().join("comm")).unwrap_or_default();
             let comm = match comm.trim() {
                 // The process's own name says nothing more.
                 name if name == role => "main",

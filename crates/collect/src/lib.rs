@@ -18,6 +18,7 @@ pub mod sock_diag;
 pub mod sysctl;
 #[doc(hidden)]
 pub mod testing;
+pub mod text;
 pub mod threads;
 pub mod totals;
 mod turning_point;

@@ -15,6 +15,7 @@ use nix::fcntl::{OFlag, readlinkat};
 use nix::sys::stat::Mode;
 
 use crate::clock::thread_ns;
+use crate::text;
 
 /// A process that holds a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,7 +149,7 @@ impl Walk {
             fs::File::open(&path),
         ) {
             (Ok(links), Ok(folder)) => {
-                let comm = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+                let comm = text::read(format!("/proc/{pid}/comm")).unwrap_or_default();
                 let comm = comm.trim_end().to_owned();
                 let process = Arc::new(Process { pid, comm });
                 self.current = Some((process, folder, links.into_iter()));

@@ -8,6 +8,8 @@ use netlink_packet_core::{
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
+use super::{netlink, text};
+
 /// A connection to the kernel's routing, in the namespace where it was made.
 pub struct Routing {
     socket: Socket,
@@ -53,6 +55,33 @@ impl Routing {
     }
 }
 
+/// The message of a device whose names the library refuses, as they are no UTF-8: with escapes in them. Names that it
+/// has besides are left out.
+fn with_plain_names(message: &[u8]) -> Option<Vec<u8>> {
+    const RTM_NEWLINK: u16 = 16;
+    /// `struct nlmsghdr` and `struct ifinfomsg`.
+    const HEADERS_BYTES: usize = netlink::HEADER_BYTES + 16;
+    const IFNAME: u16 = 3;
+    const IFALIAS: u16 = 20;
+    const PHYS_PORT_NAME: u16 = 38;
+    const PROP_LIST: u16 = 53;
+    let kind = message.get(4..6)?;
+    if u16::from_ne_bytes([kind[0], kind[1]]) != RTM_NEWLINK {
+        return None;
+    }
+    let mut plain = message.get(..HEADERS_BYTES)?.to_vec();
+    netlink::each(&message[HEADERS_BYTES..], |kind, value| match kind {
+        IFNAME | IFALIAS | PHYS_PORT_NAME => {
+            netlink::put(&mut plain, kind, text::escaped(value).as_bytes());
+        }
+        PROP_LIST => {}
+        kind => netlink::put(&mut plain, kind, value),
+    });
+    let length = plain.len() as u32;
+    plain[..4].copy_from_slice(&length.to_ne_bytes());
+    Some(plain)
+}
+
 /// Takes the messages of one datagram; true: it was the dump's last. Messages that
 /// the library does not understand are passed over, and those with another
 /// sequence number than the request's.
@@ -72,7 +101,9 @@ pub fn answers(
                 "rtnetlink: a message longer than its datagram",
             ));
         }
-        let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&rest[..length]);
+        let parse = NetlinkMessage::<RouteNetlinkMessage>::deserialize;
+        let message = parse(&rest[..length])
+            .or_else(|error| parse(&with_plain_names(&rest[..length]).ok_or(error)?));
         rest = &rest[length.next_multiple_of(4).min(rest.len())..];
         let Ok(message) = message else { continue };
         if message.header.sequence_number != sequence {
@@ -89,4 +120,38 @@ pub fn answers(
         }
     }
     Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nic;
+
+    #[test]
+    fn device_whose_name_is_no_utf8_is_told_with_escapes() {
+        let mut message = vec![0; 32];
+        message[4..6].copy_from_slice(&16u16.to_ne_bytes());
+        message[8..12].copy_from_slice(&7u32.to_ne_bytes());
+        message[20..24].copy_from_slice(&5u32.to_ne_bytes());
+        netlink::put(&mut message, 3, b"\xff\xfe\0");
+        netlink::put(&mut message, 4, &1400u32.to_ne_bytes());
+        netlink::put(&mut message, 20, b"a\xc3b\0");
+        let mut names = Vec::new();
+        netlink::put(&mut names, 52, b"\xfd\0");
+        netlink::put(&mut message, 53 | netlink::NESTED, &names);
+        let length = message.len() as u32;
+        message[..4].copy_from_slice(&length.to_ne_bytes());
+        let mut found = Vec::new();
+        let ended = answers(&message, 7, &mut |answer| {
+            if let RouteNetlinkMessage::NewLink(link) = answer {
+                found.push(nic::device(link));
+            }
+        });
+        assert!(!ended.expect("it is an answer"));
+        let [device] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(device.name, "\\xff\\xfe");
+        assert_eq!((device.index, device.mtu_bytes), (5, Some(1400)));
+    }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use crate::text;
+
 /// /proc counts in USER_HZ, which is 100 on every architecture we run on.
 const TICK_US: i64 = 10_000;
 
@@ -43,7 +45,7 @@ fn of_process(pid: i32, found: &mut BTreeMap<i32, Thread>) {
         let folder = format!("{process}/task/{tid}");
         let folder = Path::new(&folder);
         let (Ok(stat), Ok(schedstat)) = (
-            fs::read_to_string(folder.join("stat")),
+            text::read(folder.join("stat")),
             fs::read_to_string(folder.join("schedstat")),
         ) else {
             continue;
@@ -67,7 +69,7 @@ fn of_process(pid: i32, found: &mut BTreeMap<i32, Thread>) {
 }
 
 fn comm(process: &Path) -> String {
-    let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
+    let name = text::read(process.join("comm")).unwrap_or_default();
     name.trim_end().to_owned()
 }
 

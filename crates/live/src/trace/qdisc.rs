@@ -6,6 +6,7 @@ use std::time::Duration;
 use knee_collect::KernelError;
 use knee_collect::nic;
 use knee_collect::routing::Routing;
+use knee_collect::text::escaped;
 use knee_loader::programs;
 use libbpf_rs::{MapCore, MapFlags};
 
@@ -147,7 +148,7 @@ fn read(key: &[u8], value: &[u8]) -> Option<QdiscLatency> {
             .get(at..at + NAME_BYTES)?
             .split(|byte| *byte == 0)
             .next()?;
-        Some(String::from_utf8_lossy(bytes).into_owned())
+        Some(escaped(bytes))
     };
     const BUCKETS_AT: usize = 72;
     Some(QdiscLatency {
