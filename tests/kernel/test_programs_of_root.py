@@ -193,3 +193,28 @@ def test_the_option_is_for_root_and_a_lab(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "tcpknee", "run", str(tmp_path / "s.toml"), "--programs-as-root"]
     ended = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert ended.returncode == 2 and "expected the engine kernel" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "prints", ["head -c 1500000000 /dev/zero", "python3 -c 'import os, time; os.ftruncate(1, 1 << 43); time.sleep(60)'"]
+)
+def test_a_program_that_fills_the_disk_is_stopped_and_said(prints: str, tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(SCENARIO.replace("sh client.sh {server}", prints))
+    words = ["run", "s.toml", "--engine", "kernel", "--out", "out", "-q"]
+    done = subprocess.run(
+        [sys.executable, "-m", "tcpknee", *words], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert "it printed more than 64 MiB; expected less" in done.stderr
+    assert all(file.stat().st_size <= 64 << 20 for file in tmp_path.rglob("*.txt"))
+
+
+def test_a_program_cannot_read_what_was_printed_before_nor_write_over_it(tmp_path: Path) -> None:
+    tries = "import os; print('first', flush=True); os.lseek(1, 0, 0); os.write(1, b'second'); os.read(1, 9)"
+    (tmp_path / "s.toml").write_text(SCENARIO.replace("sh client.sh {server}", f'python3 -c \\"{tries}\\"'))
+    words = ["run", "s.toml", "--engine", "kernel", "--out", "out", "-q"]
+    subprocess.run(
+        [sys.executable, "-m", "tcpknee", *words], cwd=tmp_path, capture_output=True, timeout=60, check=False
+    )
+    (printed,) = (tmp_path / "out").rglob("*client.txt")
+    assert printed.read_text().startswith("first\nsecond") and "Bad file descriptor" in printed.read_text()

@@ -5,6 +5,7 @@ netperf are written after what their documentation and public reports show."""
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -218,3 +219,27 @@ def test_every_program_file_is_listed() -> None:
     folder = Path(programs.__file__).parent
     files = {path.stem for path in folder.glob("*.py")} - {"__init__", "measured"}
     assert files == {module.__name__.rsplit(".", 1)[-1] for module in programs.PROGRAMS}
+
+
+def test_of_an_output_without_end_only_the_end_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "client.txt"
+    with file.open("wb") as held:
+        held.truncate(1 << 43)
+        held.seek(0, 2)
+        held.write(b"\nthe last line\n")
+    tracemalloc.start()
+    table = pa.table(
+        {
+            "group": [0],
+            "role": ["client"],
+            "command": ["wrk"],
+            "exit_code": [1],
+            "signal": [None],
+            "output": [file.name],
+        }
+    )
+    _, (failure,) = programs.read(table, tmp_path)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert "the last line" in failure
+    assert peak_bytes < 8 * programs.MOST_READ_BYTES

@@ -20,6 +20,8 @@ use super::{Namespace, RunAs, enter, nic, run_as};
 
 /// How much of what a program printed stands in an error.
 const LAST_WORDS_BYTES: u64 = 400;
+/// How much a program may print. Its output is a file of ours, on our disk.
+const MOST_OUTPUT_MIB: u64 = 64;
 /// What a program gets between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -44,6 +46,8 @@ pub struct Program {
     pub ended: Option<(Ended, Instant)>,
     pub output: PathBuf,
     pub pid: Pid,
+    /// `output`, as the program has it.
+    printed: File,
 }
 
 impl Program {
@@ -76,9 +80,11 @@ impl Program {
             .ok_or_else(|| cannot("it is empty".into()))?;
         let file = output_file(output)
             .map_err(KernelError::system(format!("write {}", output.display())))?;
-        let also = file
-            .try_clone()
-            .map_err(KernelError::system(format!("write {}", output.display())))?;
+        let again = || {
+            file.try_clone()
+                .map_err(KernelError::system(format!("write {}", output.display())))
+        };
+        let (out, err) = (again()?, again()?);
         place.namespace.enter()?;
         let cpus = nic::affinity(place.cpus)?;
         let mut spawning = Command::new(program);
@@ -94,8 +100,8 @@ impl Program {
             .env("KNEE_SERVER", server)
             .env("KNEE_CLIENT", client)
             .stdin(Stdio::null())
-            .stdout(file)
-            .stderr(also)
+            .stdout(out)
+            .stderr(err)
             .process_group(0);
         // SAFETY: system calls alone, which are allowed between fork and exec.
         unsafe {
@@ -132,7 +138,31 @@ impl Program {
             started: Instant::now(),
             ended: None,
             output: output.to_owned(),
+            printed: file,
         })
+    }
+
+    /// Refuses a program that fills the disk.
+    ///
+    /// # Errors
+    /// It has printed more than it may.
+    pub fn check_output(&self) -> Result<(), KernelError> {
+        if !self.printed_too_much() {
+            return Ok(());
+        }
+        Err(KernelError::Command {
+            group: self.group,
+            role: self.role,
+            command: self.command.clone(),
+            why: format!(
+                "it printed more than {MOST_OUTPUT_MIB} MiB; expected less. Have it print elsewhere, as in \"sh -c '… > /dev/null'\""
+            ),
+        })
+    }
+
+    fn printed_too_much(&self) -> bool {
+        let about = self.printed.metadata();
+        about.is_ok_and(|about| about.len() > MOST_OUTPUT_MIB << 20)
     }
 
     /// Has it ended? Does not wait.
@@ -151,6 +181,9 @@ impl Program {
         loop {
             if let Some(ended) = self.poll() {
                 let _ = kill(group, Signal::SIGKILL);
+                if self.printed_too_much() {
+                    let _ = self.printed.set_len(MOST_OUTPUT_MIB << 20);
+                }
                 return ended;
             }
             let _ = kill(group, signal);
@@ -168,7 +201,7 @@ impl Program {
             let length = file.metadata()?.len();
             file.seek(SeekFrom::Start(length.saturating_sub(LAST_WORDS_BYTES)))?;
             let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes)?;
+            file.take(LAST_WORDS_BYTES).read_to_end(&mut bytes)?;
             Ok(String::from_utf8_lossy(&bytes).trim().replace('\n', " / "))
         };
         match read() {
@@ -195,7 +228,7 @@ fn package_of(program: &str) -> Option<&'static str> {
 fn output_file(path: &Path) -> Result<File, folder::Error> {
     let (folder, name) = Folder::of(path)?;
     folder.remove(&name)?;
-    folder.create(&name, Readers::Own)
+    folder.create_for_appending(&name, Readers::Own)
 }
 
 /// TCP sockets that listen in a namespace.

@@ -33,7 +33,7 @@ pub use self::trust::{allow_foreign, check_readable, open_readable};
 
 use self::error::{kind, not_ours};
 use self::trust::trusted;
-use self::walk::directory_at;
+use self::walk::{Way, directory_at};
 
 /// A temporary file is `.NAME.` and so many hexadecimal digits and `.tmp`.
 const RANDOM_DIGITS: usize = 16;
@@ -71,7 +71,17 @@ impl Folder {
     /// # Errors
     /// It cannot be made or is no folder, or it is another user's and we are root.
     pub fn make(path: &Path) -> Result<Folder, Error> {
-        Folder::walk(path, true)
+        Folder::walk(path, true, Way::Any)
+    }
+
+    /// The same for what root obeys later: each folder on the way is root's, and nobody else may write it, whatever
+    /// else is allowed.
+    ///
+    /// # Errors
+    /// As of [`make`](Folder::make), or a folder on the way is another's.
+    pub fn make_of_root(path: &Path) -> Result<Folder, Error> {
+        let whole = std::path::absolute(path).map_err(Error::io(path, "find"))?;
+        Folder::walk(&whole, true, Way::Roots)
     }
 
     /// The folder, which is there.
@@ -79,7 +89,7 @@ impl Folder {
     /// # Errors
     /// As of [`make`](Folder::make).
     pub fn open(path: &Path) -> Result<Folder, Error> {
-        Folder::walk(path, false)
+        Folder::walk(path, false, Way::Any)
     }
 
     /// The folder of a file, and the file's name in it.
@@ -167,7 +177,19 @@ impl Folder {
     /// # Errors
     /// The name is taken, or the file cannot be made.
     pub fn create(&self, name: &str, readers: Readers) -> Result<File, Error> {
-        let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW;
+        self.create_for(OFlag::O_RDWR, name, readers)
+    }
+
+    /// The same for a program that is handed it: it can write behind what is there, and not read.
+    ///
+    /// # Errors
+    /// There is one of that name, or it cannot be made.
+    pub fn create_for_appending(&self, name: &str, readers: Readers) -> Result<File, Error> {
+        self.create_for(OFlag::O_WRONLY | OFlag::O_APPEND, name, readers)
+    }
+
+    fn create_for(&self, access: OFlag, name: &str, readers: Readers) -> Result<File, Error> {
+        let flags = access | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW;
         let file = openat(
             &self.fd,
             name,

@@ -122,9 +122,10 @@ impl<'a> Programs<'a> {
         self.clients.is_empty() && self.started.iter_mut().all(is_done)
     }
 
-    /// Refuses servers that have ended. Also of clients it is noted when they did.
+    /// Refuses servers that have ended, and programs that print too much. Also of clients it is noted when they ended.
     pub(super) fn check(&mut self) -> Result<(), KernelError> {
         for program in &mut self.started {
+            program.check_output()?;
             let ended = program.poll();
             if program.role == "server"
                 && let Some(ended) = ended

@@ -6,6 +6,7 @@ it says nothing. To add a program, add its module here and to `PROGRAMS`.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +24,9 @@ PROGRAMS: tuple[ModuleType, ...] = (redis_benchmark, memtier_benchmark, wrk, ipe
 
 LINES_SHOWN = 5
 """Lines of a failed program's output that are said; the file has all."""
+
+MOST_READ_BYTES = 16 << 20
+"""Of a program's output, the end of it: iperf3 has some 2 MB for an hour of one stream."""
 
 _BETWEEN_WORDS = re.compile(r"[\s'\"();|&]+")
 
@@ -71,7 +75,10 @@ def _failure(row: Mapping[str, Any], text: str) -> str:
 
 
 def _text(file: Path) -> str:
+    """The end of what a program printed: it may have made the file as long as it likes."""
     try:
-        return file.read_text(encoding="utf-8", errors="replace")
+        with file.open("rb") as held:
+            held.seek(max(0, held.seek(0, os.SEEK_END) - MOST_READ_BYTES))
+            return held.read(MOST_READ_BYTES).decode("utf-8", errors="replace")
     except FileNotFoundError:
         return ""
