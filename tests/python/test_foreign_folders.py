@@ -350,3 +350,66 @@ def test_undo_obeys_no_journal_that_another_user_may_have_written(
     open_it(folder / "journal.json")
     refused(knee("doctor", "--undo", "--journal", folder, cwd=tmp_path), f"journal.json: {said}")
     assert victim.read_text() == "victim\n"
+
+
+def within_an_empty_var_lib(program: str, *, cwd: Path) -> Ended:
+    """Runs a program in a mount namespace whose /var/lib is empty."""
+    begins = "import os, subprocess\nsubprocess.run(['mount', '-t', 'tmpfs', 'none', '/var/lib'], check=True)\n"
+    command = ["unshare", "-m", "--propagation", "private", sys.executable, "-c", begins + program]
+    ended = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+    return Ended(ended.returncode, ended.stdout, ended.stderr)
+
+
+STATE_DIRECTORY = """
+os.makedirs('/var/lib/private/{name}')
+os.chown('/var/lib/private/{name}', 61184, 61184)
+os.symlink('private/{name}', '/var/lib/{name}')
+"""
+"""What systemd makes for a StateDirectory= with DynamicUser=."""
+
+USE = """
+from tcpknee.calibration import own, profile
+from tcpknee.doctor import journal
+with journal.open_journal() as found:
+    found.write()
+profile.keep(own.place(), 'kernel = "x"')
+assert journal.FOLDER.stat().st_uid == own.MACHINE.stat().st_uid == 0
+"""
+"""What `knee doctor --fix` and `knee calibrate` keep."""
+
+
+def test_no_service_owns_a_folder_on_the_way_to_what_root_obeys(tmp_path: Path) -> None:
+    units = [file.read_text() for file in (Path(tcpknee.__file__).parent / "packaging/systemd").glob("*.service")]
+    names = [line.split("=")[1] for unit in units for line in unit.splitlines() if line.startswith("StateDirectory=")]
+    assert names == ["knee-record"]
+    ended = within_an_empty_var_lib(STATE_DIRECTORY.format(name=names[0]) + USE, cwd=tmp_path)
+    assert ended.code == 0, ended.err
+
+
+@pytest.mark.parametrize(
+    "prepared",
+    [
+        STATE_DIRECTORY.format(name="tcpknee"),
+        "os.mkdir('/var/lib/tcpknee', 0o755)\nos.chown('/var/lib/tcpknee', 61184, 61184)\n",
+        "os.mkdir('/var/lib/tcpknee')\nos.chmod('/var/lib/tcpknee', 0o775)\n",
+        "os.chown('/var/lib', 61184, 61184)\n",
+        "os.mkdir('/var/lib/real')\nos.symlink('real', '/var/lib/tcpknee')\n"
+        "os.lchown('/var/lib/tcpknee', 61184, 61184)\n",
+    ],
+)
+@pytest.mark.parametrize("allowed", ["", "import tcpknee; tcpknee.allow_foreign_folders()\n"])
+def test_the_journal_is_not_kept_below_a_folder_of_another(prepared: str, allowed: str, tmp_path: Path) -> None:
+    refusal = """
+from tcpknee.doctor import journal
+from tcpknee.errors import RunFolderError
+try:
+    with journal.open_journal():
+        pass
+except RunFolderError as error:
+    print(error)
+print(os.listdir('/var/lib/tcpknee') if os.path.exists('/var/lib/tcpknee') else [])
+"""
+    ended = within_an_empty_var_lib(prepared + allowed + refusal, cwd=tmp_path)
+    said, there = ended.out.splitlines()
+    assert said.startswith("/var/lib/tcpknee/doctor: ") and "--" not in said
+    assert there == "[]"

@@ -21,12 +21,12 @@ pub struct Folder {
 #[pymethods]
 impl Folder {
     #[new]
-    #[pyo3(signature = (path, *, make=true))]
-    fn new(py: Python<'_>, path: PathBuf, make: bool) -> PyResult<Folder> {
-        let held = if make {
-            folder::Folder::make(&path)
-        } else {
-            folder::Folder::open(&path)
+    #[pyo3(signature = (path, *, make=true, of_root=false))]
+    fn new(py: Python<'_>, path: PathBuf, make: bool, of_root: bool) -> PyResult<Folder> {
+        let held = match (of_root, make) {
+            (true, _) => folder::Folder::make_of_root(&path),
+            (false, true) => folder::Folder::make(&path),
+            (false, false) => folder::Folder::open(&path),
         };
         Folder::of(py, held)
     }

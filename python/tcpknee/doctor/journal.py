@@ -1,8 +1,8 @@
 """What was changed on this host, kept so that it can be put back: after a crash, too, and after a boot.
 
-A file of JSON in a folder of root's. It is obeyed only if nobody else can have written it. It is written anew before
-and after each step, and is on the disk before the step goes on. An entry holds a change with what was there before,
-what is wanted, and what the kernel made of it:
+A file of JSON in a folder of root's, below folders of root's. It is obeyed only if nobody else can have written it. It
+is written anew before and after each step, and is on the disk before the step goes on. An entry holds a change with
+what was there before, what is wanted, and what the kernel made of it:
 
     intended   it may have been made, or not
     made       it was
@@ -84,7 +84,7 @@ class Journal:
         self.folder = folder
         self.entries: list[Entry] = []
         self.files: list[WrittenFile] = []
-        self._held = _core.Folder(folder)
+        self._held = _core.Folder(folder, of_root=True)
         self._read()
 
     def _read(self) -> None:
@@ -106,7 +106,7 @@ class Journal:
             for entry in self.entries:
                 _ = entry.subject
         except (KeyError, TypeError, TcpkneeError) as error:
-            raise self.unreadable(f"an entry is damaged: {error}") from None
+            raise self.unreadable(f"an entry is damaged: {str(error).rstrip('.')}") from None
 
     def unreadable(self, why: str) -> EngineError:
         """The error to raise where nothing may be done by this journal."""
@@ -153,7 +153,7 @@ def synced(folder: Path) -> None:
 def open_journal(folder: Path = FOLDER) -> Iterator[Journal]:
     """The journal, which no other process changes meanwhile. Raises EngineError, RunFolderError."""
     try:
-        lock = _core.Folder(folder).lock(_LOCK)
+        lock = _core.Folder(folder, of_root=True).lock(_LOCK)
     except OSError as error:
         raise cannot_write(folder, error) from None
     if lock is None:

@@ -188,7 +188,7 @@ def _present(path: Path) -> str | None:
 def _write(path: Path, text: str | None) -> None:
     try:
         _readable(path.parent)
-        folder = _core.Folder(path.parent)
+        folder = _core.Folder(path.parent, of_root=True)
         if text is None:
             folder.remove(path.name)
             synced(path.parent)

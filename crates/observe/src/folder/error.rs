@@ -16,6 +16,12 @@ pub enum Error {
         link: PathBuf,
         owner: u32,
     },
+    #[error("{path}: others can put anything in its place, as {at} belongs to uid {owner} or may be written by others; expected folders of root alone, because root obeys what lies there. Give them back to root, or name another folder.", path = .path.display(), at = .at.display())]
+    NotRoots {
+        path: PathBuf,
+        at: PathBuf,
+        owner: u32,
+    },
     #[error("{path}: is {kind}; expected a regular file of our own, or a free name. Move it away.", path = .path.display())]
     NotOurs { path: PathBuf, kind: &'static str },
     #[error("{path}: is {kind}; expected a regular file. Move it away.", path = .path.display())]

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, open};
-use nix::sys::stat::{Mode, SFlag, fstat, fstatat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
 use nix::unistd::geteuid;
 
 use super::error::{Error, kind, no_file};
@@ -23,6 +23,16 @@ pub(super) fn trusted(owner: u32) -> bool {
         || owner == 0
         || sudo_uid() == Some(owner)
         || ALLOW_FOREIGN.load(Ordering::Relaxed)
+}
+
+/// Can nobody but root rename what root has in this folder? Everybody else goes by what the kernel permits.
+pub(super) fn roots_alone(about: &FileStat) -> bool {
+    let mode = Mode::from_bits_truncate(about.st_mode);
+    // A link's mode says nothing.
+    let is_open = kind(about) != SFlag::S_IFLNK
+        && mode.intersects(Mode::S_IWGRP | Mode::S_IWOTH)
+        && !mode.contains(Mode::S_ISVTX);
+    !geteuid().is_root() || about.st_uid == 0 && !is_open
 }
 
 fn sudo_uid() -> Option<u32> {
