@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import socket
@@ -11,8 +12,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from tcpknee.live.prometheus import client, server
+from tcpknee.live.prometheus import catalogue, client, server
 
 GET = b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n"
 # More than the kernel takes of what nobody reads.
@@ -157,3 +160,83 @@ def test_who_comes_to_a_full_house_is_served_and_the_longest_there_is_refused(
 def resident_bytes() -> int:
     [kilobytes] = re.findall(r"^VmRSS:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.M)
     return int(kilobytes) * 1024
+
+
+SNAPSHOT = {
+    "by": "port",
+    "groups": [],
+    "host": {},
+    "queues": [
+        {"device": "\x1b]0;pwned\x07\u202eeth0\n", "kind": "fq"}
+        | {metric.key: 1 for metric in (*catalogue.QDISC_COUNTERS, *catalogue.QDISC_GAUGES)}
+    ],
+    "sampling": {metric.key: 1 for metric in (*catalogue.SAMPLING_COUNTERS, *catalogue.SAMPLING_GAUGES)}
+    | {"cpu": {"user_us": 1, "system_us": 1}},
+}
+
+
+@pytest.fixture(scope="module")
+def true_port() -> Iterator[int]:
+    """Of a server whose page is a sample's."""
+    serving = server.Server([("127.0.0.1", 0)])
+    serving.publish(json.dumps(SNAPSHOT))
+    yield int(serving.urls[0].split(":")[2].split("/")[0])
+    serving.close()
+
+
+def asking(port: int, *headers: bytes) -> tuple[int, bytes, bytes]:
+    return asked(port, b"\r\n".join((b"GET /metrics HTTP/1.1", b"Host: here", *headers, b"", b"")))
+
+
+PLAIN = b"Content-Type: text/plain; version=0.0.4; charset=utf-8"
+
+
+@pytest.mark.parametrize("form", [b"application/openmetrics-text", b"text/plain"])
+@pytest.mark.parametrize(
+    "version", [b"zzz", b"", b"1.0.0.7", b"-1", b"1e9", b"\xff", b"99999999999999999999", b"1.0.0\t1"]
+)
+def test_a_version_of_a_format_that_nobody_has_is_answered_in_one_that_is_known(
+    true_port: int, form: bytes, version: bytes
+) -> None:
+    status, head, body = asking(true_port, b"Accept: " + form + b"; version=" + version)
+    assert status == 200 and b"tcpknee_samples_total 1.0" in body
+    assert re.search(rb"Content-Type: \S+; version=(0\.0\.4|1\.0\.0); charset=utf-8", head)
+
+
+def test_the_forms_that_prometheus_asks_for_are_given(true_port: int) -> None:
+    for asks, answered in (
+        (b"application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6", b"openmetrics-text; version=1.0.0"),
+        (b"text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4", b"text/plain; version=1.0.0"),
+        (b"text/plain;version=0.0.4;q=0.3,*/*;q=0.2", PLAIN),
+        (b"", PLAIN),
+    ):
+        assert answered in asking(true_port, b"Accept: " + asks)[1], asks
+
+
+@given(st.lists(st.tuples(st.sampled_from([b"Accept", b"accept-encoding", b"X"]), st.binary(max_size=60)), max_size=4))
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_headers_a_client_sends_it_gets_an_answer(
+    true_port: int, capfd: pytest.CaptureFixture[str], headers: list[tuple[bytes, bytes]]
+) -> None:
+    lines = (name + b": " + re.sub(rb"[\0\r\n]", b";", value) for name, value in headers)
+    assert asking(true_port, *lines)[0] in (200, 400)
+    assert capfd.readouterr().err == ""
+
+
+def test_whatever_goes_wrong_with_an_answer_is_said_in_a_line_and_not_in_the_journal(
+    port: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def broken(page: object, accept: str, zipped: bool) -> None:
+        raise KeyError("secret\n" * 20)
+
+    monkeypatch.setattr(server._Page, "body", broken)
+    status, _, body = asked(port, GET)
+    assert (status, body.count(b"\n")) == (500, 1) and b"KeyError" in body and b"secret" not in body
+    assert capfd.readouterr().err == ""
+
+
+def test_a_label_has_no_character_that_a_terminal_obeys(true_port: int) -> None:
+    for accept in (b"", b"application/openmetrics-text;version=1.0.0"):
+        body = asking(true_port, b"Accept: " + accept)[2].decode()
+        assert r'device="\\x1b]0;pwned\\x07\\u202eeth0\\n"' in body
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", body)

@@ -98,7 +98,12 @@ class Client(asyncio.Protocol):
             self._tell(text(HTTPStatus(error.error_status_hint), f"This is no request of HTTP: {error}.\n"))
             return
         if isinstance(event, h11.Request):
-            answer = self._clients.answer(event)
+            try:
+                answer = self._clients.answer(event)
+            except Exception as error:
+                # Who asks may say anything, and is not to fill the journal with what it makes of us.
+                said = f"The metrics could not be made, which is a defect: {type(error).__name__}.\n"
+                answer = text(HTTPStatus.INTERNAL_SERVER_ERROR, said)
             self._tell(answer, head_only=event.method == b"HEAD")
 
     def eof_received(self) -> bool:

@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 from tcpknee import provenance
+from tcpknee.say import printable
 
 from . import catalogue
 from .catalogue import Metric
@@ -23,7 +24,8 @@ Snapshot = dict[str, Any]
 
 
 class Families(Collector):
-    """Everything as of one sample."""
+    """Everything as of one sample. Ordinary users name devices and cgroups, and terminals and pages show the answer: a
+    harmful character stands in a label as an escape."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -39,7 +41,9 @@ class Families(Collector):
     def _tcp(self) -> Iterator[Family]:
         groups = self._snapshot["groups"]
         names = ["algorithm", *([self._snapshot["by"]] if self._snapshot["by"] else [])]
-        values = [[group[name] for name in ("algorithm", "by") if group[name] is not None] for group in groups]
+        values = [
+            [printable(group[name]) for name in ("algorithm", "by") if group[name] is not None] for group in groups
+        ]
         labelled = list(zip(values, groups, strict=True))
         connections = _gauge(catalogue.TCP_CONNECTIONS, names)
         closed = _counter(catalogue.TCP_CLOSED, names)
@@ -83,7 +87,7 @@ class Families(Collector):
             for metric in metrics:
                 family = make(metric, names)
                 for queue in self._snapshot["queues"]:
-                    family.add_metric([queue[name] for name in names], queue[metric.key])
+                    family.add_metric([printable(queue[name]) for name in names], queue[metric.key])
                 yield family
 
     def _sampling(self) -> Iterator[Family]:

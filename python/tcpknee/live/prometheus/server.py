@@ -10,11 +10,13 @@ import json
 import re
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 
 import h11
 from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
 
 from tcpknee.errors import UsageError
 
@@ -56,6 +58,19 @@ def addresses(text: str) -> list[Address]:
     return [(bare, port)]
 
 
+_KNOWN_FORM = re.compile(r"version=(0\.0\.4|1\.0\.0);")
+"""Versions of the formats that Prometheus asks for. A client may ask for any number, each of which would be kept."""
+
+
+def _form(accept: str) -> tuple[Callable[[Collector], bytes], str]:
+    """What makes the text that a client accepts, and its content type; of what nobody knows the plain form."""
+    with suppress(Exception):
+        encode, content_type = choose_encoder(accept)
+        if _KNOWN_FORM.search(content_type):
+            return encode, content_type
+    return choose_encoder("")
+
+
 class _Page:
     """One sample, in each form that was asked for: made once, however many ask."""
 
@@ -65,7 +80,7 @@ class _Page:
 
     def body(self, accept: str, zipped: bool) -> tuple[str, bytes]:
         """The content type and the bytes."""
-        encode, content_type = choose_encoder(accept)
+        encode, content_type = _form(accept)
         if (content_type, zipped) not in self._made:
             plain = self._made.get((content_type, False))
             if plain is None:
