@@ -50,6 +50,21 @@ def printable_json(text: str) -> str:
     return _HARMFUL_IN_TEXT.sub(lambda harmful: f"\\u{ord(harmful[0]):04x}", text)
 
 
+def csv_cell(text: str) -> str:
+    """A text as CSV is to have it: no harmful character, and nothing that a spreadsheet takes for a formula. Ordinary
+    users name devices, cgroups and processes; a `'` in front says to a spreadsheet that it is text."""
+    text = printable_text(text)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\n")) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def without_harmful(text: str) -> str:
     """`text` less its harmful characters, for a screen whose places are already given away."""
     return _HARMFUL.sub("", text)
@@ -90,11 +105,11 @@ def json(found: Any, *, allow_nan: bool = True) -> None:
 
 
 def csv(rows: Iterable[Sequence[Any]]) -> None:
-    """Rows on stdout: printable where a person looks at them, as they are for a file or a program."""
+    """Rows on stdout, with `csv_cell`; where a person looks at them, line breaks are escapes as well."""
     import csv as csv_module
 
-    if sys.stdout.isatty():
-        rows = ([printable(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    cell = (lambda text: csv_cell(printable(text))) if sys.stdout.isatty() else csv_cell
+    rows = ([cell(value) if isinstance(value, str) else value for value in row] for row in rows)
     writer = csv_module.writer(_verbatim(sys.stdout), lineterminator="\n")
     writer.writerows(rows)
 

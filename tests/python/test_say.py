@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import io
 import json
@@ -242,9 +243,9 @@ def test_columns_stay_below_each_other_whatever_stands_in_them(rows: list[list[s
         assert line.startswith((first + " " * (widths[0] - say.width(first)) + "  ").rstrip())
 
 
-def test_csv_is_as_it_was_for_a_program_and_printable_for_a_person() -> None:
+def test_csv_has_no_harmful_character_and_keeps_line_breaks_for_a_program() -> None:
     rows = [["a\nb", TITLE], [1, None]]
-    assert printed(say.csv, rows, is_terminal=False) == f'"a\nb",{TITLE}\n1,\n'  # type: ignore[arg-type]
+    assert printed(say.csv, rows, is_terminal=False) == '"a\nb",\\x1b]0;owned\\x07\n1,\n'  # type: ignore[arg-type]
     assert printed(say.csv, rows) == "a\\nb,\\x1b]0;owned\\x07\n1,\n"  # type: ignore[arg-type]
 
 
@@ -366,3 +367,15 @@ def test_a_title_of_a_run_is_shown_as_it_is_written_down(call: Call, tmp_path: P
     again = call("run", "--resume", "--out", "run")
     assert again.out.startswith("\\x1b]0;owned\\x07\\nforged\n")
     assert not HARMFUL.search((again.out + again.err).replace("\n", ""))
+
+
+FORMULAS = ("=1+1", "@SUM(1)", "-rf", "+x", "\t=1", "\n=1", "=", "-", "=\x1b")
+
+
+def test_nothing_in_csv_is_a_formula_of_a_spreadsheet() -> None:
+    for text in FORMULAS:
+        for is_terminal in (False, True):
+            (cell,) = next(csv.reader([printed(say.csv, [[text]], is_terminal=is_terminal)]))  # type: ignore[arg-type]
+            assert cell[0] in "'\\", text
+    for text in ("a=1", "eth0", "-5", "+1.5", "-1e9", "", "'=1"):
+        assert say.csv_cell(text) == text

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import errno
+import io
 import json
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +17,7 @@ import pytest
 
 import tcpknee
 from support import SMALL, Ended, refused
-from tcpknee import _core
+from tcpknee import _core, say
 from tcpknee.datasets import sql
 from tcpknee.datasets.dataset import Dataset
 
@@ -217,3 +219,26 @@ def test_names_of_files_are_no_sql(call: Call, tmp_path: Path) -> None:
         (tmp_path / f"{name}-000001.parquet.groups").write_bytes(b"")
         pq.write_table(pa.table({"x": [1]}), tmp_path / f"{name}-000002.parquet")
     assert call("sql", "show tables", tmp_path, "--csv").out == "name\nthings\n"
+
+
+def test_csv_of_every_table_has_no_formula_and_no_harmful_character(call: Call, tmp_path: Path) -> None:
+    """Ordinary users name devices, cgroups and processes."""
+    from test_say import FORMULAS
+
+    harmful = [chr(code) for code in (*range(1, 32), *range(127, 160), 0x61C, 0x200E, 0x202E, 0x2028, 0x2066)]
+    texts = [*FORMULAS, *(f"a{one}" for one in harmful), *harmful, "-5", "plain", None]
+    numbers = pa.array([-1.5] * len(texts))
+    columns = {"interface": pa.array(texts), "=1+1": numbers, "list": pa.array([[text] for text in texts])}
+    columns["blob"] = pa.array([b"=1"] * len(texts))
+    folder = tmp_path / "things"
+    folder.mkdir()
+    for name in ("things", "others"):
+        pq.write_table(pa.table(columns), folder / f"{name}-000001.parquet")
+    assert call("export", folder, "--format", "csv", "--out", "out", "-q").code == 0
+    for name in ("things", "others"):
+        text = (tmp_path / "out" / f"{name}.csv").read_text()
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u2028\u202e\u2066]", text)
+        header, *rows = csv.reader(io.StringIO(text, newline=""))
+        assert header == ["interface", "'=1+1", "list", "blob"]
+        assert [row[0] for row in rows] == [say.csv_cell(text or "") for text in texts]
+        assert {row[1] for row in rows} == {"-1.5"} and {row[3] for row in rows} == {"'=1"}

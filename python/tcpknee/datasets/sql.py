@@ -12,10 +12,11 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
+from tcpknee import say
 from tcpknee.errors import RunFolderError, UsageError
 from tcpknee.human import suggest
 from tcpknee.writing import spill_folder
@@ -159,15 +160,39 @@ def _not_kept(dataset: Dataset, said: str) -> str | None:
 
 
 def write_csv(database: duckdb.DuckDBPyConnection, table: str, file: BinaryIO) -> None:
-    """A view in the order of its rows, of which memory holds a few at a time. Raises OSError."""
+    """A view in the order of its rows, of which memory holds a few at a time; its texts go through `say.csv_cell`.
+    Raises OSError."""
     import duckdb
 
     to = literal(f"/proc/self/fd/{file.fileno()}")
-    copy = f'copy "{table}" to {to} (format csv, header true, use_tmp_file false)'
+    described = database.execute(f'describe "{table}"').fetchall()
+    cells = ", ".join(_csv_cell(name, kind) for name, kind, *_ in described)
+    with suppress(duckdb.NotImplementedException):
+        # Another table of this database has made it.
+        text = database.sqltype("VARCHAR")
+        database.create_function("csv_cell", say.csv_cell, [text], text)
+    copy = f'copy (select {cells} from "{table}") to {to} (format csv, header true, use_tmp_file false)'
     try:
         unless_interrupted(database, lambda: database.execute(copy))
     except duckdb.IOException as error:
         raise os_error(error) from None
+
+
+_NO_TEXT = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*|BOOLEAN|DATE|TIME.*|INTERVAL")
+"""Types whose values are no text of anybody's."""
+
+
+def _csv_cell(name: str, kind: str) -> str:
+    """The column of a query for CSV. Few texts need a change, which is made in Python."""
+    shown = identifier(say.csv_cell(name))
+    if _NO_TEXT.fullmatch(kind):
+        return f"{identifier(name)} as {shown}"
+    text = f"cast({identifier(name)} as varchar)"
+    return f"case when regexp_matches({text}, {literal(_CSV_CHANGES)}) then csv_cell({text}) else {text} end as {shown}"
+
+
+_CSV_CHANGES = r"^[=+@\t\n-]|[\x00-\x08\x0b-\x1f\x7f-\x{9f}\x{61c}\x{200e}\x{200f}\x{2028}-\x{202e}\x{2066}-\x{2069}]"
+"""What `say.csv_cell` changes, as DuckDB has patterns."""
 
 
 def os_error(error: duckdb.IOException) -> OSError:
