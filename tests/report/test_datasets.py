@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import synthetic
@@ -252,3 +254,30 @@ def test_series_of_a_capture_are_called_directions_and_one_row_is_one_row(
     imports.write("ss", tmp_path / "ss.txt", tmp_path / "one")
     html = pages.write(Dataset(tmp_path / "one"), tmp_path / "page.html").read_text()
     assert "<summary>sockets: 1 row</summary>" in html
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"x": [1]}, ""),
+        ({"t_unix_ns": [1]}, ""),
+        ({"t_unix_ns": [1], "cookie": [1]}, ""),
+        ({"cookie": [1], "snd_cwnd": [1]}, ""),
+        ({"t_unix_ns": [1, 2], "cookie": [1, 1], "snd_cwnd": [1, 2]}, "sockets"),
+    ],
+)
+def test_a_table_without_the_columns_of_a_series_has_a_report_without_one(
+    columns: dict[str, list[int]], says: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "rec"
+    folder.mkdir()
+    pq.write_table(pa.table(columns), folder / "sockets-000001.parquet")
+    found = observed.Observed(Dataset(folder))
+    assert found.has_series == bool(says)
+    page = tmp_path / "page.html"
+    words = ["report", folder, "--out", page, "-q"]
+    done = subprocess.run(
+        [sys.executable, "-m", "tcpknee", *map(str, words)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert next(iter(columns)) in page.read_text()

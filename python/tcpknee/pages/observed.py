@@ -29,8 +29,8 @@ class Observed:
         if self.source is None:
             expected = ", ".join(source.table for source in sources.SOURCES)
             raise UsageError(
-                f"{self.dataset.path}: has no series of connections to draw; expected one of the tables {expected}. "
-                "`knee sql` asks any table."
+                f"{self.dataset.path}: has no series of connections to draw; expected one of the tables {expected}, "
+                "with its columns. `knee sql` asks any table."
             )
         return Connections(self.dataset, self.source)
 

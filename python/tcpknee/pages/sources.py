@@ -131,5 +131,11 @@ SOURCES = (SAMPLES, SOCKETS, ACKS, CAPTURE, IPERF3, FLENT)
 
 
 def of(dataset: Dataset) -> Source | None:
-    """The first table of the list that the dataset has; None: it has none."""
-    return next((source for source in SOURCES if source.table in dataset.tables), None)
+    """The first table of the list that the dataset has, with columns that make a series; None: it has none."""
+    return next((source for source in SOURCES if source.table in dataset.tables and _has_series(dataset, source)), None)
+
+
+def _has_series(dataset: Dataset, source: Source) -> bool:
+    """Whether its rows have a time, a connection and something to draw."""
+    held = set(dataset.table(source.table).columns)
+    return source.time in held and not held.isdisjoint(source.key) and any(p.column in held for p in source.panels)
