@@ -15,6 +15,7 @@ from support import cell, compared, flow, flows
 from tcpknee.datasets.table import Table
 from tcpknee.evidence import metrics, stats
 from tcpknee.runs import groups
+from tcpknee.runs import summary as summaries
 from tcpknee.runs.summary import summarise
 
 
@@ -272,9 +273,9 @@ def test_repetitions_that_are_all_identical_are_said_to_be_needless() -> None:
 
 def test_cells_without_any_repetition_are_named() -> None:
     table, cells = compared({"cubic": [1.0, 1.1], "bbr1": [2.0]})
-    summary = summarise(table, None, [*cells, cell(2, [("flow.0.algorithm", "reno")], "reno")])
-    assert any("between 1 and 2 repetitions" in warning for warning in summary.warnings)
-    assert any("1 of 3 cells have no repetition yet" in warning for warning in summary.warnings)
+    found = summarise(table, None, [*cells, cell(2, [("flow.0.algorithm", "reno")], "reno")])
+    assert any("between 1 and 2 repetitions" in warning for warning in found.warnings)
+    assert any("1 of 3 cells have no repetition yet" in warning for warning in found.warnings)
 
 
 def test_what_settings_are_warned_of_is_said_once_with_its_cells() -> None:
@@ -309,3 +310,13 @@ def test_what_limits_is_not_guessed_where_the_kernel_does_not_tell_the_rest() ->
     rows |= {"rwnd_limited_us": None, "sndbuf_limited_us": None, "app_limited_us": None}
     [group] = summarise(flows([flow(0, 0, 1.0, **rows)]), None, [cell(0, [], "cubic")]).groups
     assert group.limited_by == {}
+
+
+def test_a_cell_whose_programs_opened_no_connection_is_not_said_to_lack_a_repetition() -> None:
+    table, cells = compared({"cubic": [1.0, 1.1]})
+    more = [cell(index, [("flow.0.algorithm", name)], name) for index, name in ((1, "reno"), (2, "bbr1"))]
+    by_cell = {one["index"]: one for one in [*cells, *more]}
+    found = summarise(table, None, list(by_cell.values()))
+    lines = summaries._warnings(found, by_cell, {0, 1})
+    assert any(line.startswith("The programs of 1 of 3 cells opened no connection") for line in lines)
+    assert any("1 of 3 cells have no repetition yet" in line for line in lines)

@@ -151,7 +151,11 @@ impl<'a> Part<'a> {
 
     /// A number without its fraction.
     pub fn int(&'a self, key: &'a str) -> Option<i64> {
-        self.told(key, "a number", whole)
+        let expected = match self.value.get(key) {
+            Some(Value::Number(_)) => "a number below 2^63, which a column can hold",
+            _ => "a number",
+        };
+        self.told(key, expected, whole)
     }
 
     /// A number that is 0 or more; -1 stands for one that is not known.

@@ -127,7 +127,7 @@ class RunFolder:
             with new_file(self._writing, "run.json") as file:
                 file.write(f"{{\n{text}\n}}\n".encode())
         except OSError as error:
-            raise cannot_write(self.path / "run.json", error, resumable=True) from None
+            raise cannot_write(self.path / "run.json", error, resumable=bool(self.parts())) from None
 
     @contextmanager
     def writing_part(self, key: Key) -> Iterator[_core.Part]:
@@ -135,14 +135,14 @@ class RunFolder:
         try:
             yield _core.Part(self._writing.folder(PARTS), _part_name(key), _LAST)
         except OSError as error:
-            raise cannot_write(self._part_file(key, _LAST), error, resumable=True) from None
+            raise cannot_write(self._part_file(key, _LAST), error, resumable=bool(self.parts())) from None
 
     def keep_part(self, key: Key, written: Written) -> None:
         """Keeps a finished repetition whose rows were written while it ran."""
         try:
             written.part.keep(_JSON(written.note))
         except OSError as error:
-            raise cannot_write(self._part_file(key, _LAST), error, resumable=True) from None
+            raise cannot_write(self._part_file(key, _LAST), error, resumable=bool(self.parts())) from None
 
     def write_part(self, key: Key, found: Mapping[str, pa.Table]) -> None:
         """Keeps a finished repetition whose tables are in memory."""
@@ -185,7 +185,7 @@ class RunFolder:
                 pq.write_table(tables.runs_table(run, done), files["runs"], compression="zstd")
             return done
         except OSError as error:
-            raise cannot_write(self.path, error, resumable=True) from None
+            raise cannot_write(self.path, error, resumable=bool(self.parts())) from None
 
     def _part_file(self, key: Key, table: str) -> Path:
         return self.path / PARTS / f"{_part_name(key)}.{table}.parquet"

@@ -6,7 +6,7 @@ repetition: repetition `r` of one cell is paired with repetition `r` of another,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -19,6 +19,7 @@ from tcpknee.datasets.table import Table
 from tcpknee.evidence.metrics import BY_NAME, LIMITED_BY, SIZES, Sizes, compared, of_sizes, primary
 from tcpknee.evidence.stats import FURTHEST_ADVICE, LEAST_TO_ADVISE, MINIMAL_EFFECT, Estimate, Floats, Unit, estimate
 from tcpknee.evidence.verdicts import Pair, Side, Verdict, compare, shown
+from tcpknee.human import counted
 
 from . import doubts, groups, hosts
 from .sampled import OverPaths, over_paths
@@ -106,7 +107,8 @@ def summarise(
     totals = [_total(by_cell[part.cell], part) for part in of_cells]
     pairs = list(_pairs(found))
     summary = Summary(found, totals, compare(pairs, REPETITION), over_paths(pairs))
-    return replace(summary, warnings=_warnings(summary, by_cell))
+    ran = set(programs["cell"].to_pylist()) if programs is not None else set()
+    return replace(summary, warnings=_warnings(summary, by_cell, ran))
 
 
 def _pairs(found: Sequence[Group]) -> Iterator[Pair]:
@@ -197,7 +199,8 @@ def _total(cell: Mapping[str, Any], part: groups.Part) -> Total:
     return Total(part.cell, dict(cell["axes"]), part.reps, part.values, known)
 
 
-def _warnings(summary: Summary, by_cell: Mapping[int, Mapping[str, Any]]) -> list[str]:
+def _warnings(summary: Summary, by_cell: Mapping[int, Mapping[str, Any]], ran: Set[int]) -> list[str]:
+    """`ran`: the cells in which programs ran."""
     found, verdicts = summary.groups, summary.shown
     counts = {len(group.reps) for group in found}
     lines = []
@@ -225,9 +228,16 @@ def _warnings(summary: Summary, by_cell: Mapping[int, Mapping[str, Any]]) -> lis
                 "a longer `duration` would show them."
             )
     lines += doubts.of_settings(list(by_cell.values()))
-    missing_cells = sorted(set(by_cell) - {group.cell for group in found})
+    missing_cells = set(by_cell) - {group.cell for group in found}
     if missing_cells:
-        lines.append(f"{len(missing_cells)} of {len(by_cell)} cells have no repetition yet.")
+        silent = len(ran & missing_cells)
+        if silent:
+            lines.append(
+                f"The programs of {silent} of {counted(len(by_cell), 'cell')} opened no connection between the hosts, "
+                "so that nothing was measured there. {server} and {client} in a command are the hosts' addresses."
+            )
+        if missing := len(missing_cells) - silent:
+            lines.append(f"{missing} of {len(by_cell)} cells have no repetition yet.")
     return lines
 
 

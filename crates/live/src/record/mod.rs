@@ -171,8 +171,12 @@ impl<'a> Recorder<'a> {
         match found.iter().filter(whole).count() {
             0 => {}
             whole => {
-                let text = "files of an earlier recording that was killed are whole again";
-                report.notes.push(format!("{whole} {text}"));
+                let are = if whole == 1 {
+                    "file of an earlier recording that was killed is"
+                } else {
+                    "files of an earlier recording that was killed are"
+                };
+                report.notes.push(format!("{whole} {are} whole again"));
             }
         }
         for (_, outcome) in found {
