@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .pages.fleet_report import fleet_report
     from .runs.api import compare, open, run
     from .runs.differences import diff
+    from .runs.named_files import allow_foreign_files
     from .runs.results import Run
     from .writing import allow_foreign_folders
 
@@ -58,6 +59,7 @@ __all__ = [
     "Table",
     "TcpkneeError",
     "UsageError",
+    "allow_foreign_files",
     "allow_foreign_folders",
     "compare",
     "diff",
@@ -84,6 +86,7 @@ _LAZY = {
     "sockets": "live.record",
     "sql": "datasets.dataset",
     "Dataset": "datasets.dataset",
+    "allow_foreign_files": "runs.named_files",
     "allow_foreign_folders": "writing",
     "fleet_report": "pages.fleet_report",
 }

@@ -296,11 +296,11 @@ def parse(
     text: str,
     file: str,
     files: Mapping[str, str] | None = None,
-    read_parquet: Callable[[str], str] | None = None,
+    read_file: Callable[[str], tuple[str, bool]] | None = None,
 ) -> Scenario:
-    """Reads a scenario; `file` stands in errors. `files`: the text of files by their path; then no other file is read.
-    `read_parquet` gives a file whose name ends in `.parquet` as CSV, or raises `OSError`. Raises
-    `tcpknee.errors.ScenarioError`."""
+    """Reads a scenario; `file` stands in errors. The files that it names are `files`, their text by their path, or what
+    `read_file` gives: the text, and whether errors may quote it; it raises `OSError`. With neither it may name none.
+    Raises `tcpknee.errors.ScenarioError`."""
 
 class ShellOutcome:
     """How a command behind a path ended."""
@@ -495,13 +495,13 @@ def compose(parts: Sequence[Path], order: str | None, out: int, path: Path) -> l
 
 class Folder:
     """A folder that is held by its descriptor, to be written into; see `crates/observe/src/folder.rs`. `make`: it and
-    those above are made if need be.
+    those above are made if need be; `of_root`, which makes it too: nobody but root may write any folder on the way.
 
     Methods raise OSError, and RunFolderError for what is refused: a folder of another user, for root; a link, a FIFO or
     a device where a file is to be.
     """
 
-    def __init__(self, path: Path, *, make: bool = True) -> None: ...
+    def __init__(self, path: Path, *, make: bool = True, of_root: bool = False) -> None: ...
     made: Final[bool]
     owner: Final[int]
     def names(self) -> list[str]:

@@ -1,5 +1,5 @@
 """A folder of somebody's in which any file may be a link to a file of another: no verb that reads the folder quotes
-that one. `test_foreign_files.py` has the files that scenarios name."""
+that one. `test_named_files.py` has the files that scenarios name."""
 
 from __future__ import annotations
 

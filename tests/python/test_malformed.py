@@ -176,11 +176,15 @@ def test_they_are_refused_alike_by_the_real_command(number: int, tmp_path: Path)
 
 
 def test_a_named_file_without_end_is_refused(call: Callable[..., Ended], tmp_path: Path) -> None:
-    (tmp_path / "zero.up").symlink_to("/dev/zero")
     text = 'duration = "1s"\n[path]\nrate = "trace zero.up"\nrtt = "10ms"\n[[flow]]\nalgorithm = "cubic"\n'
     (tmp_path / "s.toml").write_text(text)
+    with (tmp_path / "zero.up").open("wb") as file:
+        file.truncate(1 << 40)
     ended = call("run", "s.toml", "--dry-run")
-    refused(ended, "s.toml:3: path.rate: zero.up: cannot be read: ", "is a device; expected a regular file")
+    refused(ended, "s.toml:3: path.rate: zero.up: cannot be read: it has more than 256 MiB")
+    # A device that the user names himself is read as far.
+    ended = call("compare", "cubic", "--rate", "trace /dev/zero", "--dry-run")
+    refused(ended, "--rate: /dev/zero: cannot be read: it has more than 256 MiB")
 
 
 def test_the_line_is_the_line_of_the_mistake(call: Callable[..., Ended], tmp_path: Path) -> None:

@@ -105,9 +105,9 @@ def test_a_table_is_read_once(
     file: Path, call: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     read, as_csv = [], parquet.as_csv
-    monkeypatch.setattr(parquet, "as_csv", lambda path: read.append(path) or as_csv(path))
+    monkeypatch.setattr(parquet, "as_csv", lambda table: read.append(table) or as_csv(table))
     assert call("run", file, *words).code == 0
-    assert read == [str(file.parent / "paths.parquet")]
+    assert len(read) == 1
 
 
 def test_the_table_travels_as_text(file: Path) -> None:

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use knee_units::files::FileError;
+use knee_units::files::{FileError, NOT_SHOWN};
 use knee_units::parse::{UnitError, did_you_mean, quoted};
 
 /// Most mistakes that a refusal lists: a screenful.
@@ -142,6 +142,9 @@ pub enum Problem {
         #[source]
         problem: Box<Problem>,
     },
+    /// A value of a file that may not be quoted.
+    #[error("{key}: got something {NOT_SHOWN}; expected {expected}.")]
+    Withheld { key: String, expected: String },
     /// A value, or how it stands to others, is not possible.
     #[error("{key}: got {got}; expected {expected}.{}", spaced(.next))]
     Value {
@@ -176,6 +179,7 @@ impl Problem {
             | Problem::UnknownName { key, .. }
             | Problem::Unit { key, .. }
             | Problem::File { key, .. }
+            | Problem::Withheld { key, .. }
             | Problem::Value { key, .. }
             | Problem::Missing { key, .. }
             | Problem::MatrixTooLarge { key, .. } => Some(key),

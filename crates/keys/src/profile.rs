@@ -4,7 +4,7 @@ use std::fmt;
 
 use knee_host::{COSTS, Costs};
 use knee_units::files::{FileError, Files};
-use knee_units::parse::{did_you_mean, quoted};
+use knee_units::parse::quoted;
 use serde::Serialize;
 use toml_edit::{Document, Item, TableLike};
 
@@ -71,8 +71,8 @@ impl Profile {
         }
         if let Some(name) = text.strip_prefix("file ") {
             let name = name.trim();
-            let content = files.text(name).map_err(ProfileError::File)?;
-            let costs = parse(&files.path(name), &content).map_err(ProfileError::File)?;
+            let costs = files.parsed(name, |path, found| parse(path, &found.text));
+            let costs = costs.map_err(ProfileError::File)?;
             let name = text.into();
             return Ok(Some(Box::new(Profile { name, costs })));
         }
@@ -89,34 +89,35 @@ impl Profile {
 /// # Errors
 /// A cost is missing, or is none: which line, what it has and what is expected.
 fn parse(file: &str, text: &str) -> Result<Costs, FileError> {
-    let whole = |what: String| FileError::Whole {
+    let refused = |line, got: String, expected: &str| FileError::Content {
         file: file.into(),
-        what,
+        line,
+        got,
+        expected: expected.into(),
     };
     let line_of = |offset: usize| 1 + text[..offset].matches('\n').count();
     let document = Document::parse(text).map_err(|error| {
         let line = error.span().map_or(1, |span| line_of(span.start));
-        whole(format!("line {line} is not TOML: {}", error.message()))
+        let got = format!("this is not TOML: {}", error.message().trim_end());
+        refused(Some(line), got, "a file as `knee calibrate` writes it")
     })?;
     let table = document.get("costs").and_then(Item::as_table_like);
     let table = table.ok_or_else(|| {
-        whole("there is no table [costs]; `knee calibrate` writes such a file".into())
+        let got = "there is no table [costs]".into();
+        refused(None, got, "a file as `knee calibrate` writes it")
     })?;
     let mut costs = Costs::default();
     let mut missing = Vec::new();
     for (name, item) in table.iter() {
         let Some(position) = Costs::position(name) else {
-            let near = did_you_mean(&nearest(name, COSTS.iter().map(|kind| kind.name)));
-            return Err(whole(format!(
-                "costs.{} is no operation.{near}",
-                quoted(name)
-            )));
+            let near = nearest(name, COSTS.iter().map(|kind| kind.name));
+            let near = near.map_or(String::new(), |near| format!(", {near} would be one"));
+            let got = format!("costs.{} is no operation{near}", quoted(name));
+            return Err(refused(None, got, "the operations of a host alone"));
         };
-        let ns = cost(name, item).map_err(|(got, expected)| FileError::Line {
-            file: file.into(),
-            line: item.span().map_or(1, |span| line_of(span.start)),
-            got,
-            expected,
+        let ns = cost(name, item).map_err(|(got, expected)| {
+            let line = item.span().map_or(1, |span| line_of(span.start));
+            refused(Some(line), format!("got {}", quoted(&got)), &expected)
         })?;
         costs.set(position, ns);
     }
@@ -127,10 +128,11 @@ fn parse(file: &str, text: &str) -> Result<Costs, FileError> {
     }
     match missing.as_slice() {
         [] => Ok(costs),
-        missing => Err(whole(format!(
-            "the table [costs] lacks {}; each operation needs its cost, 0 where the host does not do it",
-            missing.join(", ")
-        ))),
+        missing => Err(refused(
+            None,
+            format!("the table [costs] lacks {}", missing.join(", ")),
+            "the cost of each operation, 0 where the host does not do it",
+        )),
     }
 }
 
@@ -232,6 +234,6 @@ mod tests {
         let error = parse("x.toml", "costs = 1\n").expect_err("there is no table");
         assert!(error.to_string().contains("[costs]"), "{error}");
         let error = parse("x.toml", "[costs\n").expect_err("it is no TOML");
-        assert!(error.to_string().contains("line 1"), "{error}");
+        assert!(error.to_string().starts_with("x.toml:1: "), "{error}");
     }
 }

@@ -247,7 +247,7 @@ fn every_queue_does_the_same_twice() {
 
 /// A loss as a scenario writes it; files hold every tenth packet's loss.
 fn loss(text: &str) -> LossSpec {
-    let every_tenth = ReadFile::new(|_| Ok("0000000001".into()));
+    let every_tenth = ReadFile::of_texts(|_| Ok("0000000001".into()));
     let files = Files {
         read: Some(&every_tenth),
         scenario: "s.toml",

@@ -2,18 +2,17 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io::{self, Read};
+use std::io;
 use std::path::PathBuf;
 use std::sync::{LazyLock, Mutex};
 
 use knee_loader::Variant;
-use knee_observe::folder::open_readable;
 use knee_path::Path;
 use knee_path::queue::BufferLimit;
 use knee_scenario::Cell;
 use knee_transit::trace::RateTrace;
 use knee_units::Nanos;
-use knee_units::files::ReadFile;
+use knee_units::files::{Found, ReadFile};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -24,24 +23,6 @@ use crate::kernel::{self, LabOutput};
 use crate::parts::Part;
 use crate::run::{Cancel, Output, Watch, simulate, simulate_flows, simulate_into};
 
-/// Of a file that a scenario names. A table of 100,000 paths has some 10 MB.
-const FILE_MAX_MIB: u64 = 256;
-
-/// A file that a scenario names, which may be anything: a device has no end.
-fn read_text(path: &str) -> io::Result<String> {
-    let most = FILE_MAX_MIB << 20;
-    let mut text = String::new();
-    let read = open_readable(path.as_ref())?
-        .take(most + 1)
-        .read_to_string(&mut text)?;
-    match read as u64 > most {
-        true => Err(io::Error::other(format!(
-            "it has more than {FILE_MAX_MIB} MiB"
-        ))),
-        false => Ok(text),
-    }
-}
-
 /// A scenario file, resolved into cells.
 #[pyclass(frozen, module = "tcpknee._core")]
 pub struct Scenario {
@@ -49,29 +30,33 @@ pub struct Scenario {
     facts: Facts,
 }
 
-/// Reads a scenario; `file` stands in errors. With `files`, the text of files
-/// by their path, no other file is read. `read_parquet` gives a file whose name
-/// ends in `.parquet` as CSV, or raises `OSError`.
+/// Reads a scenario; `file` stands in errors. The files that it names are
+/// `files`, their text by their path, or what `read_file` gives: the text, and
+/// whether errors may quote it; it raises `OSError`. With neither it may name none.
 #[pyfunction]
-#[pyo3(signature = (text, file, files=None, read_parquet=None))]
+#[pyo3(signature = (text, file, files=None, read_file=None))]
 pub fn parse(
     py: Python<'_>,
     text: &str,
     file: &str,
     files: Option<BTreeMap<String, String>>,
-    read_parquet: Option<Py<PyAny>>,
+    read_file: Option<Py<PyAny>>,
 ) -> PyResult<Scenario> {
-    let read = match files {
-        Some(files) => ReadFile::of(files),
-        None => ReadFile::new(move |path| match &read_parquet {
-            Some(read) if path.ends_with(".parquet") => Python::attach(|py| {
-                let text = read.call1(py, (path,)).and_then(|text| text.extract(py));
-                text.map_err(|error| io::Error::other(error.value(py).to_string()))
-            }),
-            _ => read_text(path),
-        }),
+    let by = |read: Py<PyAny>| {
+        ReadFile::new(move |path| {
+            Python::attach(|py| {
+                let found = read.call1(py, (path,)).and_then(|found| found.extract(py));
+                let (text, may_be_quoted) =
+                    found.map_err(|error: PyErr| io::Error::other(error.value(py).to_string()))?;
+                Ok(Found {
+                    text,
+                    may_be_quoted,
+                })
+            })
+        })
     };
-    match knee_run::parse(text, file, Some(read)) {
+    let read = files.map(ReadFile::of).or(read_file.map(by));
+    match knee_run::parse(text, file, read) {
         Ok(scenario) => Ok(Scenario {
             scenario,
             facts: Facts::default(),

@@ -69,6 +69,14 @@ pub(super) enum Source {
 }
 
 impl Column {
+    /// Errors may quote what stands there.
+    pub(super) fn may_be_quoted(&self) -> bool {
+        match &self.source {
+            Source::Table(paths, _) => paths.may_be_quoted,
+            Source::Draws(..) | Source::Nothing => true,
+        }
+    }
+
     /// What its distribution is written with, which the key must take as well.
     pub(super) fn bounds(&self) -> Vec<Toml> {
         match &self.source {

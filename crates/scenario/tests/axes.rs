@@ -465,7 +465,7 @@ fn many() -> (Scenario, Arc<AtomicUsize>) {
     let table = format!("path.rate,path.rtt,path.loss\n{table}");
     let reads = Arc::new(AtomicUsize::new(0));
     let counted = reads.clone();
-    let read_file = ReadFile::new(move |path| {
+    let read_file = ReadFile::of_texts(move |path| {
         assert_eq!(path, "lab/many.csv");
         counted.fetch_add(1, Ordering::Relaxed);
         Ok(table.clone())

@@ -60,7 +60,7 @@ fn with_files() -> Names {
         _ => Err(std::io::ErrorKind::NotFound.into()),
     };
     Names {
-        read_file: Some(ReadFile::new(read)),
+        read_file: Some(ReadFile::of_texts(read)),
         ..names()
     }
 }
@@ -138,7 +138,7 @@ fn how_a_file_says_it_is_not_in_the_hash() {
     }
     let trace = |name: &str| edited("rate = \"50Mbit/s\"", &format!("rate = \"trace {name}\""));
     let other = Names {
-        read_file: Some(ReadFile::new(|_| Ok("1\n3\n3\n7\n".into()))),
+        read_file: Some(ReadFile::of_texts(|_| Ok("1\n3\n3\n7\n".into()))),
         ..names()
     };
     let elsewhere = parse(&trace("b.up"), "s.toml", &other).unwrap();
@@ -147,7 +147,7 @@ fn how_a_file_says_it_is_not_in_the_hash() {
         elsewhere.cell(0).unwrap().hash()
     );
     let changed = Names {
-        read_file: Some(ReadFile::new(|_| Ok("1\n3\n3\n8\n".into()))),
+        read_file: Some(ReadFile::of_texts(|_| Ok("1\n3\n3\n8\n".into()))),
         ..names()
     };
     let changed = parse(&trace("traces/drive.up"), "s.toml", &changed).unwrap();

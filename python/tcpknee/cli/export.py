@@ -12,7 +12,18 @@ import click
 from tcpknee import human, say
 from tcpknee.errors import RunFolderError, UsageError
 
-from .options import FILTERS, PATH, Whole, filter_options, force_option, foreign, free, is_given, quiet_option
+from .options import (
+    FILTERS,
+    PATH,
+    Whole,
+    filter_options,
+    force_option,
+    foreign,
+    foreign_files,
+    free,
+    is_given,
+    quiet_option,
+)
 
 
 @click.command("export", short_help="Export a run for other tools, or this host's TCP for Prometheus.")
@@ -43,6 +54,7 @@ from .options import FILTERS, PATH, Whole, filter_options, force_option, foreign
 @click.option("--systemd", metavar="DIR", type=PATH, help="Write units of --prometheus and of record.")
 @force_option
 @foreign
+@foreign_files
 @quiet_option
 def command(**given: Any) -> int:
     """Export a run for other tools: RUN with --format and --out.
@@ -164,7 +176,7 @@ def _pcapng(run: Path, out: Path, cell: int, rep: int, *, quiet: bool = False) -
             "simulated run. `knee shell` gives a place behind the same link where tcpdump can run."
         )
     manifest.check_version(meta, run)
-    scenario = api.parse(meta["scenario"], meta["file"])
+    scenario = api.parse(meta["scenario"], meta["file"], stored=True)
     with Phase("Simulating it again", quiet=quiet):
         output = scenario.run_cell(cell, rep, capture=True)
     try:

@@ -10,7 +10,19 @@ import click
 
 from tcpknee import human, say
 
-from .options import PATH, SEED_MAX, Whole, force_option, foreign, free, is_given, json_option, out_option, quiet_option
+from .options import (
+    PATH,
+    SEED_MAX,
+    Whole,
+    force_option,
+    foreign,
+    foreign_files,
+    free,
+    is_given,
+    json_option,
+    out_option,
+    quiet_option,
+)
 
 if TYPE_CHECKING:
     from tcpknee.fleet.following.following import Look
@@ -35,6 +47,7 @@ def group() -> None:
 @click.option("--arm", "arms", multiple=True, metavar="NAME=SHARE", help="An algorithm; replaces the arms of the mix.")
 @click.option("--workers", type=Whole(min=1), help="Paths simulated at once.  [default: one per processor]")
 @foreign
+@foreign_files
 @json_option
 @quiet_option
 def synthesize(

@@ -49,6 +49,23 @@ foreign = click.option(
 )
 """Of every command that writes files."""
 
+
+def _allow_foreign_files(context: click.Context, option: click.Parameter, asked: bool) -> None:
+    if asked:
+        from tcpknee.runs import named_files
+
+        named_files.allow_foreign_files()
+
+
+foreign_files = click.option(
+    "--allow-foreign-files",
+    is_flag=True,
+    expose_value=False,
+    callback=_allow_foreign_files,
+    help="As root, read the files outside of its own folder that a scenario names.",
+)
+"""Of every command that reads scenarios, or a mix of them, from files."""
+
 json_option = click.option("--json", is_flag=True, help="Print one JSON object instead of text.")
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 

@@ -10,7 +10,7 @@ import click
 
 from tcpknee.errors import UsageError
 
-from .options import PATH, Options, out_option, planning_options, running_options
+from .options import PATH, Options, foreign_files, out_option, planning_options, running_options
 
 
 @click.command("run", short_help="Run scenarios and say what came of them.")
@@ -28,6 +28,7 @@ from .options import PATH, Options, out_option, planning_options, running_option
     help="With --cluster: where its workers leave finished units, a folder or object store that all reach; with "
     "--resume also where earlier ones left them.  [default: in DIR]",
 )
+@foreign_files
 @planning_options
 @running_options
 def command(scenarios: tuple[Path, ...], **options: Any) -> int:

@@ -86,7 +86,7 @@ def shell(command: Sequence[str], settings: Mapping[str, Any], *, algorithm: str
 def _scenario(settings: Mapping[str, Any], algorithm: str) -> _core.Scenario:
     """The path as a scenario of one cell and one flow, whose algorithm is the far end's."""
     from tcpknee import _core, algorithms
-    from tcpknee.runs import compose
+    from tcpknee.runs import compose, named_files
 
     from .named import by_option, of_shell
 
@@ -101,7 +101,7 @@ def _scenario(settings: Mapping[str, Any], algorithm: str) -> _core.Scenario:
             repeat=1,
             set={"sample_interval": "1h", **settings},
         )
-        scenario = _core.parse(text, _FILE)
+        scenario = _core.parse(text, _FILE, read_file=named_files.named_by(_FILE))
     algorithms.note(scenario.renamed)
     if len(scenario.cells) > 1:
         axes = ", ".join(f"{key}={value}" for key, value in scenario.cells[0]["axes"])

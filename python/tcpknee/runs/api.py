@@ -23,7 +23,7 @@ from tcpknee.errors import MOST_LISTED, RunFolderError, ScenarioError, UsageErro
 from tcpknee.human import suggest
 from tcpknee.say import printable
 
-from . import compose, engines, manifest, parquet, pool, tables
+from . import compose, engines, manifest, named_files, pool, tables
 from .folder import RunFolder
 from .pool import Key, Watcher
 from .results import Run
@@ -73,14 +73,14 @@ def run(
     """
     if scenario is not None and settings:
         raise UsageError("run(): got a scenario and settings; expected one of them.")
-    folder = Path(out) if out is not None else None
+    folder, stored = Path(out) if out is not None else None, False
     if scenario is not None:
         text, file = read_scenario(scenario)
     elif settings:
         text, file = compose.toml(settings), "<keyword arguments>"
     elif resume and folder is not None:
         meta = RunFolder.open(folder).read_json()
-        text, file = meta["scenario"], meta["file"]
+        text, file, stored = meta["scenario"], meta["file"], True
         engine, bpf = engine or meta["engine"], bpf or meta.get("bpf", False)
         measure = measure or meta.get("measure", ())
     else:
@@ -101,6 +101,7 @@ def run(
             cluster=cluster,
             parts=parts,
             watcher=watcher,
+            stored=stored,
         )
     except ScenarioError as error:
         # Of keyword arguments nobody knows a line.
@@ -182,10 +183,12 @@ def read_scenario(scenario: str | PathLike[str]) -> tuple[str, str]:
         raise ScenarioError(f"{name}: {said}") from None
 
 
-def parse(text: str, file: str) -> _core.Scenario:
-    """The scenario, its expectations and published figures checked. Raises `ScenarioError` with all mistakes."""
+def parse(text: str, file: str, *, stored: bool = False) -> _core.Scenario:
+    """The scenario, its expectations and published figures checked. `stored`: it comes from a run's folder. Raises
+    `ScenarioError` with all mistakes."""
+    read_file = named_files.named_by_stored(file, text) if stored else named_files.named_by(file)
     try:
-        scenario = _core.parse(text, file, read_parquet=parquet.as_csv)
+        scenario = _core.parse(text, file, read_file=read_file)
     except ScenarioError as error:
         from tcpknee.evidence import expect, published
 
@@ -227,15 +230,16 @@ def run_text(
     watcher: Watcher | None = None,
     command: str | None = None,
     scenario: _core.Scenario | None = None,
+    stored: bool = False,
 ) -> Run:
     """Parses and runs; nothing is written before the scenario has been found good. `scenario`: what `parse` made of the
-    text, where that is known."""
+    text, where that is known; `stored`: the text comes from a run's folder."""
     check_engine(engine, bpf, programs_as_root, allow_host_settings, measure, workers)
     _check_cluster(cluster, parts, engine, workers, out, resume)
     count = workers if workers is not None else engines.default_workers(engine)
     if count < 1:
         raise UsageError(f"workers: got {count}; expected 1 or more.")
-    scenario = scenario or parse(text, file)
+    scenario = scenario or parse(text, file, stored=stored)
     watcher = watcher or Watcher()
     meta = manifest.describe(scenario, text, file, command or _command(file), engine, bpf, measure)
     has_programs = engine == "kernel" and engines.runs_programs(scenario.cells)

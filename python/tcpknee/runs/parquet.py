@@ -5,17 +5,17 @@ What travels to other processes with a scenario is this text, so they need neith
 
 from __future__ import annotations
 
+from typing import BinaryIO
 
-def as_csv(path: str) -> str:
+
+def as_csv(file: BinaryIO) -> str:
     """The table in a Parquet file, as CSV with a header. Raises `OSError`."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 
     out = pa.BufferOutputStream()
     try:
-        csv.write_csv(parquet.ParquetFile(path).read(), out)
-    except FileNotFoundError:
-        raise OSError("there is no such file") from None
+        csv.write_csv(parquet.ParquetFile(file).read(), out)
     except (OSError, pa.ArrowException) as error:
         raise OSError(" ".join(str(error).split()).rstrip(".")) from None
     text: bytes = out.getvalue().to_pybytes()

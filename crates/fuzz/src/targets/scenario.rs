@@ -161,7 +161,7 @@ fn names() -> Names {
                 ],
             ),
         ],
-        read_file: Some(ReadFile::new(read_file)),
+        read_file: Some(ReadFile::of_texts(read_file)),
     }
 }
 

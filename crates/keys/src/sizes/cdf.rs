@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use knee_units::files::{FileError, lines};
+use knee_units::parse::quoted;
 use knee_units::rng::Stream;
 use serde::Serialize;
 
@@ -33,8 +34,9 @@ pub(super) const FILE: SizeKind = SizeKind {
         if name.is_empty() {
             return Err(SizeError::Form);
         }
-        let text = files.text(name).map_err(SizeError::File)?;
-        let cdf = Cdf::read(&format!("cdf {name}"), &files.path(name), &text);
+        let cdf = files.parsed(name, |path, found| {
+            Cdf::read(&format!("cdf {name}"), path, &found.text)
+        });
         Ok(SizeSpec::Cdf(Arc::new(cdf.map_err(SizeError::File)?)))
     },
 };
@@ -114,22 +116,22 @@ impl Cdf {
                 [bytes, share] => Some((bytes, share)).filter(fits),
                 _ => None,
             };
-            points.push(point.ok_or_else(|| FileError::Line {
+            points.push(point.ok_or_else(|| FileError::Content {
                 file: path.into(),
-                line,
-                got: words.into(),
+                line: Some(line),
+                got: format!("got {} behind {bytes} and {share}", quoted(words)),
                 expected: format!(
-                    "bytes from {bytes} to {MOST_BYTES} and a share from {share} up, to 1 or 100 in the last line"
+                    "bytes up to {MOST_BYTES} and a share, to 1 or 100 in the last line; neither ever falls"
                 ),
             })?);
         }
         let whole = points.last().map_or(0.0, |point| point.1);
         if whole != 1.0 && whole != 100.0 || points.last().is_none_or(|point| point.0 < 1.0) {
-            return Err(FileError::Whole {
+            return Err(FileError::Content {
                 file: path.into(),
-                what: format!(
-                    "the last share is {whole}; expected lines of bytes and share, up to the share 1 or 100."
-                ),
+                line: None,
+                got: format!("the last share is {whole}"),
+                expected: "lines of bytes and share, up to the share 1 or 100".into(),
             });
         }
         for point in &mut points {

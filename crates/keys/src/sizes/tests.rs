@@ -113,7 +113,7 @@ fn file_of_points_may_count_shares_or_percent() {
     for (text, why) in [
         (
             "1000 0.5\n900 1",
-            "a.txt:2: got \"900 1\"; expected bytes from 1000",
+            "a.txt:2: got \"900 1\" behind 1000 and 0.5; expected bytes up to",
         ),
         ("1000 0.5\n2000 0.4", "a.txt:2: got"),
         ("1000", "a.txt:1: got"),

@@ -1,12 +1,15 @@
 //! A table of paths, as CSV: a header of keys, and a row per path.
 
-use knee_units::files::FileError;
+use knee_units::files::{FileError, Found, NOT_SHOWN};
+use knee_units::parse::{on_one_line, quoted};
 use toml_edit::Value as Toml;
 
 /// Header and rows.
 pub(crate) struct Paths {
     pub(crate) columns: Vec<String>,
     rows: Vec<csv::StringRecord>,
+    /// Errors may quote what it holds.
+    pub(crate) may_be_quoted: bool,
 }
 
 impl Paths {
@@ -14,39 +17,52 @@ impl Paths {
     ///
     /// # Errors
     /// It is no table, or has no row.
-    pub(crate) fn read(text: &str, file: &str) -> Result<Paths, FileError> {
-        let whole = |what: &str| FileError::Whole {
+    pub(crate) fn read(file: &str, found: &Found) -> Result<Paths, FileError> {
+        const ROWS: &str =
+            "a line of keys such as path.rate,path.rtt, and a line of values for each path";
+        let refused = |line: Option<u64>, got: String, expected: &str| FileError::Content {
             file: file.into(),
-            what: what.into(),
+            line: line.map(|line| line as usize),
+            got,
+            expected: expected.into(),
+        };
+        let no_csv = |error: csv::Error| {
+            let line = error.position().map(csv::Position::line);
+            refused(line, format!("this is no CSV: {error}"), ROWS)
         };
         let mut reader = csv::ReaderBuilder::new()
             .flexible(true)
             .trim(csv::Trim::All)
-            .from_reader(text.as_bytes());
-        let header = reader
-            .headers()
-            .map_err(|error| whole(&error.to_string()))?;
+            .from_reader(found.text.as_bytes());
+        let header = reader.headers().map_err(no_csv)?;
         let columns: Vec<String> = header.iter().map(String::from).collect();
         let mut rows = Vec::new();
         for record in reader.records() {
-            let record = record.map_err(|error| whole(&error.to_string()))?;
+            let record = record.map_err(no_csv)?;
             if record.len() != columns.len() {
-                let line = record.position().map_or(0, csv::Position::line);
-                return Err(FileError::Line {
-                    file: file.into(),
-                    line: line as usize,
-                    got: record.iter().collect::<Vec<_>>().join(","),
-                    expected: format!("{} values, as the header has names", columns.len()),
-                });
+                let line = record.position().map(csv::Position::line);
+                let got = quoted(&record.iter().collect::<Vec<_>>().join(","));
+                let expected = format!("{} values, as the header has names", columns.len());
+                return Err(refused(line, format!("got {got}"), &expected));
             }
             rows.push(record);
         }
         if rows.is_empty() {
-            return Err(whole(
-                "got no row; expected a line of keys such as path.rate,path.rtt, and a line of values for each path.",
-            ));
+            return Err(refused(None, "got no row".into(), ROWS));
         }
-        Ok(Paths { columns, rows })
+        Ok(Paths {
+            columns,
+            rows,
+            may_be_quoted: found.may_be_quoted,
+        })
+    }
+
+    /// A column as errors name it.
+    pub(crate) fn shown_column(&self, at: usize) -> String {
+        match self.may_be_quoted {
+            true => on_one_line(&self.columns[at], 60),
+            false => format!("column {}, {NOT_SHOWN}", at + 1),
+        }
     }
 
     pub(crate) fn n_rows(&self) -> usize {

@@ -106,10 +106,7 @@ impl Reader<'_> {
         };
         let mut paths = None;
         if let Some((place, Value::Text(name))) = &file {
-            let read = self
-                .files()
-                .text(name)
-                .and_then(|text| Paths::read(&text, &self.files().path(name)));
+            let read = self.files().parsed(name, Paths::read);
             sample.file = self.seen.take().into_iter().next();
             match read {
                 Ok(read) => paths = Some((read, place.line)),
@@ -147,7 +144,7 @@ impl Reader<'_> {
             columns.extend(paths.columns.iter().enumerate().map(|(at, name)| Column {
                 sample: index,
                 path: name.clone(),
-                shown: format!("{}: {}", sample.source(), shown_name(name)),
+                shown: format!("{}: {}", sample.source(), paths.shown_column(at)),
                 line,
                 source: Source::Table(paths.clone(), at),
             }));
@@ -330,7 +327,8 @@ impl Reader<'_> {
             }
             let read =
                 |toml: &Toml| value::read(&key.kind, &column.path, toml, self.names, self.files());
-            (Target::Key(key), self.entries_of(column, content, &read)?)
+            let entries = self.entries_of(column, content, &|| key.kind.forms(), &read)?;
+            (Target::Key(key), entries)
         } else if let Some((owner, params)) = self.params_of(section, owner) {
             let info = match param(&params, owner.name, param_name, &column.shown) {
                 Ok(info) => info,
@@ -340,7 +338,7 @@ impl Reader<'_> {
                 }
             };
             let read = |toml: &Toml| info.read(&column.path, toml);
-            let entries = self.entries_of(column, content, &read)?;
+            let entries = self.entries_of(column, content, &|| info.forms(), &read)?;
             let target = Target::Param {
                 key: owner.key,
                 owner: owner.name.into(),
@@ -362,11 +360,12 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// The values of a column, when all are good.
+    /// The values of a column, when all are good; else they should have been one of the `forms`.
     fn entries_of(
         &self,
         column: &Column,
         content: &Content,
+        forms: &dyn Fn() -> String,
         read: &ReadOne<'_>,
     ) -> Option<Vec<Entry>> {
         // A distribution of the wrong unit is told once, and not of each draw.
@@ -399,6 +398,13 @@ impl Reader<'_> {
                     known.insert(written, entry);
                 }
                 Err(problem) => {
+                    let problem = match column.may_be_quoted() {
+                        true => problem,
+                        false => Problem::Withheld {
+                            key: column.path.clone(),
+                            expected: forms(),
+                        },
+                    };
                     let problem = Problem::Row {
                         from: sample.source(),
                         row,

@@ -37,7 +37,7 @@ pub fn names() -> Names {
                 ],
             ),
         ],
-        read_file: Some(ReadFile::new(read_file)),
+        read_file: Some(ReadFile::of_texts(read_file)),
     }
 }
 

@@ -110,7 +110,7 @@ fn a_trace_that_is_not_there_or_no_trace_is_refused() {
     ));
     assert!(refusal("trace none.up").contains("path.rate: none.up: cannot be read"));
     assert!(refusal("trace lab/bad.txt").contains(
-        "path.rate: lab/bad.txt:2: got \"18 x\"; expected whole milliseconds, from 17 to 86400000."
+        "path.rate: lab/bad.txt:2: got \"18 x\" behind 17; expected whole milliseconds up to 86400000, which never fall."
     ));
     assert!(refusal("trace").contains("path.rate: got \"trace\"; expected a rate"));
 }

@@ -61,7 +61,7 @@ fn files_that_cannot_be_used_are_refused_with_their_own_line() {
     };
     assert_eq!(
         refusal("lab/s.toml", "trace bad.txt"),
-        "lab/s.toml:5: path.loss: lab/bad.txt:2: got \"x\"; expected the number of a packet from 19 to 100000000; numbers rise."
+        "lab/s.toml:5: path.loss: lab/bad.txt:2: got \"x\" behind 18; expected the number of a packet from 1 to 100000000; numbers rise."
     );
     assert!(
         refusal("s.toml", "trace none.txt")

@@ -11,6 +11,7 @@ mod mistakes;
 mod names;
 mod published;
 mod values;
+mod withheld;
 
 use crate::common::{edited, read};
 use knee_scenario::keys;

@@ -37,7 +37,7 @@ pub fn cell(text: &str) -> Cell {
 
 /// The same of a scenario that names files.
 pub fn cell_with_files(text: &str, read_file: fn(&str) -> io::Result<String>) -> Cell {
-    read_cell(text, Some(ReadFile::new(read_file)))
+    read_cell(text, Some(ReadFile::of_texts(read_file)))
 }
 
 fn read_cell(text: &str, read_file: Option<ReadFile>) -> Cell {

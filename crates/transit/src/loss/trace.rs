@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use knee_units::files::{FileError, Files, lines};
+use knee_units::parse::quoted;
 use serde::Serialize;
 
 use super::{Loss, LossError, LossKind, LossSpec, Pattern};
@@ -43,8 +44,9 @@ fn read(name: &str, files: Files<'_>) -> Result<LossSpec, LossError> {
     if name.is_empty() {
         return Err(LossError::Form);
     }
-    let text = files.text(name).map_err(LossError::File)?;
-    let sequence = Sequence::parse(name, &files.path(name), &text).map_err(LossError::File)?;
+    let sequence = files
+        .parsed(name, |path, found| Sequence::parse(name, path, &found.text))
+        .map_err(LossError::File)?;
     let lost = sequence.lost.iter().filter(|lost| **lost).count();
     Ok(LossSpec {
         kind: KIND.name,
@@ -65,10 +67,11 @@ impl Sequence {
             numbers(path, text)?
         };
         if lost.is_empty() {
-            return Err(FileError::Whole {
+            return Err(FileError::Content {
                 file: path.into(),
-                what: "it is empty; expected a 0 or 1 per packet, or numbers of lost packets."
-                    .into(),
+                line: None,
+                got: "it is empty".into(),
+                expected: "a 0 or 1 per packet, or numbers of lost packets".into(),
             });
         }
         Ok(Sequence {
@@ -86,13 +89,12 @@ fn numbers(path: &str, text: &str) -> Result<Vec<bool>, FileError> {
             let number = word.parse::<usize>().ok();
             let Some(number) = number.filter(|n| (lost.len() + 1..=MOST_PACKETS).contains(n))
             else {
-                return Err(FileError::Line {
+                return Err(FileError::Content {
                     file: path.into(),
-                    line,
-                    got: word.into(),
+                    line: Some(line),
+                    got: format!("got {} behind {}", quoted(word), lost.len()),
                     expected: format!(
-                        "the number of a packet from {} to {MOST_PACKETS}; numbers rise",
-                        lost.len() + 1
+                        "the number of a packet from 1 to {MOST_PACKETS}; numbers rise"
                     ),
                 });
             };
@@ -152,7 +154,7 @@ mod tests {
         let error = Sequence::parse("t", "lab/t", "3\n\n7 # a comment\n5\n").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "lab/t:4: got \"5\"; expected the number of a packet from 8 to 100000000; numbers rise."
+            "lab/t:4: got \"5\" behind 7; expected the number of a packet from 1 to 100000000; numbers rise."
         );
     }
 }

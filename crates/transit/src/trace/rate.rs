@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use knee_units::files::{FileError, Files, lines};
+use knee_units::parse::quoted;
 use knee_units::{Nanos, Rate};
 use serde::Serialize;
 
@@ -55,7 +56,7 @@ impl RateTrace {
         let found = BUNDLED.iter().find(|(known, _)| *known == name);
         let trace = match found {
             Some((_, text)) => RateTrace::read(name, name, text)?,
-            None => RateTrace::read(name, &files.path(name), &files.text(name)?)?,
+            None => files.parsed(name, |path, found| RateTrace::read(name, path, &found.text))?,
         };
         Ok(Arc::new(trace))
     }
@@ -70,19 +71,21 @@ impl RateTrace {
             let last = opportunities_ms.last().copied().unwrap_or(0);
             let ms = word.parse().ok();
             let Some(ms) = ms.filter(|ms| (last..=LONGEST_MS).contains(ms)) else {
-                return Err(FileError::Line {
+                return Err(FileError::Content {
                     file: path.into(),
-                    line,
-                    got: word.into(),
-                    expected: format!("whole milliseconds, from {last} to {LONGEST_MS}"),
+                    line: Some(line),
+                    got: format!("got {} behind {last}", quoted(word)),
+                    expected: format!("whole milliseconds up to {LONGEST_MS}, which never fall"),
                 });
             };
             opportunities_ms.push(ms);
         }
         if opportunities_ms.last().is_none_or(|&last| last == 0) {
-            return Err(FileError::Whole {
+            return Err(FileError::Content {
                 file: path.into(),
-                what: "it says nothing after the millisecond 0; expected a line for each packet that may leave.".into(),
+                line: None,
+                got: "it says nothing after the millisecond 0".into(),
+                expected: "a line for each packet that may leave".into(),
             });
         }
         Ok(RateTrace {

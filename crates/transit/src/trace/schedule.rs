@@ -324,11 +324,11 @@ mod tests {
         };
         assert_eq!(
             refusal("4\n\n3\n"),
-            "a/t.up:3: got \"3\"; expected whole milliseconds, from 4 to 86400000."
+            "a/t.up:3: got \"3\" behind 4; expected whole milliseconds up to 86400000, which never fall."
         );
         assert_eq!(
             refusal("4.5\n"),
-            "a/t.up:1: got \"4.5\"; expected whole milliseconds, from 0 to 86400000."
+            "a/t.up:1: got \"4.5\" behind 0; expected whole milliseconds up to 86400000, which never fall."
         );
         assert!(refusal("0\n0\n").starts_with("a/t.up: it says nothing"));
     }
