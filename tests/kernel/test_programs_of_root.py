@@ -202,7 +202,12 @@ def test_a_program_that_fills_the_disk_is_stopped_and_said(prints: str, tmp_path
     (tmp_path / "s.toml").write_text(SCENARIO.replace("sh client.sh {server}", prints))
     words = ["run", "s.toml", "--engine", "kernel", "--out", "out", "-q"]
     done = subprocess.run(
-        [sys.executable, "-m", "tcpknee", *words], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-m", "tcpknee", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SEC,
+        check=False,
     )
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert "it printed more than 64 MiB; expected less" in done.stderr
@@ -214,7 +219,7 @@ def test_a_program_cannot_read_what_was_printed_before_nor_write_over_it(tmp_pat
     (tmp_path / "s.toml").write_text(SCENARIO.replace("sh client.sh {server}", f'python3 -c \\"{tries}\\"'))
     words = ["run", "s.toml", "--engine", "kernel", "--out", "out", "-q"]
     subprocess.run(
-        [sys.executable, "-m", "tcpknee", *words], cwd=tmp_path, capture_output=True, timeout=60, check=False
+        [sys.executable, "-m", "tcpknee", *words], cwd=tmp_path, capture_output=True, timeout=PATIENCE_SEC, check=False
     )
     (printed,) = (tmp_path / "out").rglob("*client.txt")
     assert printed.read_text().startswith("first\nsecond") and "Bad file descriptor" in printed.read_text()
