@@ -109,6 +109,7 @@ def test_every_verb_says_whether_it_reads_a_folder() -> None:
     assert set(VERBS) == {*READERS, *OTHERS}
 
 
+@pytest.mark.slow("each verb reads a folder for each of its files and contents")
 @pytest.mark.parametrize("verb", READERS)
 def test_no_verb_quotes_a_file_that_a_folder_links_to(
     verb: str, folders: dict[str, Path], call: Callable[..., Ended], tmp_path: Path
