@@ -237,7 +237,7 @@ def test_a_trace_that_a_scenario_names_makes_nobody_wait(call: Call, tmp_path: P
     text = SMALL.replace('rate = "10Mbit/s"', 'rate = "trace link.up"')
     (tmp_path / "s.toml").write_text(text)
     with ending():
-        refused(call("run", "s.toml", "--dry-run"), "link.up: is a FIFO; expected a regular file")
+        refused(call("run", "s.toml", "--dry-run"), "link.up: cannot be read: it is a FIFO; expected a regular file")
 
 
 # What the system refuses.

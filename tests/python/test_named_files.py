@@ -168,7 +168,7 @@ def test_it_is_not_said_which_files_there_are_elsewhere(
 def test_what_is_no_regular_file_is_not_opened(call: Callable[..., Ended], user: None, theirs: Path) -> None:
     os.mkfifo(theirs / "fifo")
     (theirs / "s.toml").write_text(scenario("path.loss", "fifo"))
-    refused(call("run", theirs / "s.toml", "--dry-run"), "fifo: cannot be read: it is no regular file")
+    refused(call("run", theirs / "s.toml", "--dry-run"), "fifo: cannot be read: it is a FIFO; expected a regular file")
 
 
 STORED = {

@@ -96,8 +96,10 @@ def _open(path: str) -> tuple[str, BinaryIO]:
     """A regular file and its real path. Nothing else is opened: a device acts, a FIFO waits."""
     place = os.open(path, os.O_PATH)
     try:
-        if not stat.S_ISREG(os.fstat(place).st_mode):
-            raise OSError("it is no regular file")
+        mode = os.fstat(place).st_mode
+        if not stat.S_ISREG(mode):
+            kind = "a FIFO" if stat.S_ISFIFO(mode) else "a folder" if stat.S_ISDIR(mode) else "a device"
+            raise OSError(f"it is {kind}; expected a regular file")
         held = Path(f"/proc/self/fd/{place}")
         return str(held.readlink()), held.open("rb")
     finally:
