@@ -130,7 +130,7 @@ pub enum Problem {
     File {
         key: String,
         #[source]
-        error: FileError,
+        error: Box<FileError>,
     },
     /// A value of a sample's row.
     #[error("{from}: row {row}: {problem}")]

@@ -225,7 +225,7 @@ fn read_text(
                 .map(Value::Trace)
                 .map_err(|error| Problem::File {
                     key: path.into(),
-                    error,
+                    error: error.into(),
                 })
         }
         Kind::Share => match parse::share(text).map_err(unit)? {
@@ -311,7 +311,7 @@ fn read_text(
                 },
                 LossError::File(error) => Problem::File {
                     key: path.into(),
-                    error,
+                    error: error.into(),
                 },
             }),
         Kind::PerSec { min, max } => {
@@ -336,7 +336,7 @@ fn read_text(
                 },
                 SizeError::File(error) => Problem::File {
                     key: path.into(),
-                    error,
+                    error: error.into(),
                 },
             }),
         Kind::Costs => Profile::read(text, files)
@@ -345,7 +345,7 @@ fn read_text(
                 ProfileError::Unknown(name) => unknown(path, "cost profile", &name, cost_names()),
                 ProfileError::File(error) => Problem::File {
                     key: path.into(),
-                    error,
+                    error: error.into(),
                 },
             }),
         Kind::Buffer => parse::buffer(text).map(Value::Buffer).map_err(unit),

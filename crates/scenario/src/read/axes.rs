@@ -112,6 +112,7 @@ impl Reader<'_> {
                 Ok(read) => paths = Some((read, place.line)),
                 Err(error) => {
                     let key = section.path_of("file");
+                    let error = error.into();
                     self.mistakes.add(place.line, Problem::File { key, error });
                     return None;
                 }
