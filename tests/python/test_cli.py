@@ -439,7 +439,7 @@ def test_a_figure_over_time_is_written_for_the_condition_asked(call: Call, tmp_p
     drawn = [re.sub(r"clip\d+", "clip", text) for text in texts]
     assert drawn[0] == drawn[2] != drawn[1]
     refused(call(*figure, "--condition", "2"), "expected 0 to 1: 0 is RTT 20ms, 1 is RTT 80ms")
-    refused(call("report", "run", "--figure", "goodput", "--condition", "1"), 'the figure "goodput" shows every')
+    refused(call("report", "run", "--figure", "goodput", "--condition", "1"), 'the figure "goodput", which shows every')
     refused(call("report", "run", "--condition", "1"), "expected --figure NAME beside it")
 
 

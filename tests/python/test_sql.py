@@ -43,7 +43,7 @@ def test_sql_asks_runs_too_and_prints_a_table_json_or_csv(call: Call, small_run:
 
 
 def test_sql_says_what_is_wrong_in_one_paragraph(call: Call, small_run: Path, tmp_path: Path) -> None:
-    refused(call("sql", "select * from nope", small_run), "nope", "Its tables are", "samples")
+    refused(call("sql", "select * from nope", small_run), "nope", "expected one of", "samples")
     refused(call("sql", "select nope from flows", small_run), "nope")
     refused(call("sql", "selec", small_run), "syntax error")
     refused(call("sql", "select 1", tmp_path / "gone"), "gone: is not there")
