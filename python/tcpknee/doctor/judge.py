@@ -56,10 +56,15 @@ def _checked(rule: Rule, snapshot: Snapshot) -> list[Finding]:
         return found
     seconds = snapshot.earlier.seconds
     past, lately = _by_subject(rule.check(before)), _by_subject(rule.check(window))
-    judged = [
-        replace(finding, now=_now(rule, finding, past.get(finding.subject), lately.pop(finding.subject, None), seconds))
-        for finding in found
-    ]
+    judged = []
+    for finding in found:
+        now = lately.pop(finding.subject, None)
+        at_present = replace(finding, now=_now(rule, finding, past.get(finding.subject), now, seconds))
+        # Rare since boot may be frequent now.
+        if now is not None and now.pays:
+            worse = min(finding.severity, now.severity, key=SEVERITIES.index)
+            at_present = replace(at_present, severity=worse, pays=True)
+        judged.append(at_present)
     # Little since boot, but much at present. A finding about a setting is no such thing.
     begun = [(finding, _grown(rule, finding, None, seconds)) for finding in lately.values()]
     return judged + [
