@@ -169,7 +169,7 @@ def _verdicts(asked: Asked, metric: str) -> tuple[Verdict, Verdict]:
 def _compared(folder: Path) -> Comparison:
     from tcpknee import fleet
 
-    return fleet.compare(folder, by="algorithm", baseline="bbr2", min_bytes=MIN_BYTES)
+    return fleet.compare(folder, by="algorithm", baseline="bbr2", min_bytes=MIN_BYTES, cluster="prefix")
 
 
 def ratio(table: Mapping[str, np.ndarray], column: str, share: float, upper: str, lower: str) -> Interval:
