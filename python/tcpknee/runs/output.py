@@ -83,7 +83,8 @@ def table(run: Run, room: int | None = None) -> list[str]:
     ]
     heads = [column.head(summary.groups, totals) for column in columns]
     rows = [[column.text(group, totals[group.cell]) for column in columns] for group in summary.groups]
-    keys = next(at for at, column in enumerate(columns, 1) if isinstance(column, _Words) and column.name == "flow")
+    # Programs have no flow of ours.
+    keys = next((at for at, column in enumerate(columns, 1) if isinstance(column, _Words) and column.name == "flow"), 1)
     texts = [[name for name, _ in heads], [unit for _, unit in heads], *rows]
     return aligned(texts, left=[column.left for column in columns], rule=2, keys=keys, room=room)
 
