@@ -264,8 +264,12 @@ def test_what_no_cluster_can_be_asked_is_refused(tmp_path: Path, words: tuple[st
 
 
 def test_a_scheduler_that_does_not_answer_is_refused_after_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    import dask
+
     monkeypatch.setattr(cluster, "CONNECT_SEC", 1.0)
     with (
+        # The key of the cluster that other tests here hold asks for more.
+        dask.config.set({"distributed.comm.require-encryption": None}),
         pytest.raises(UsageError, match=r"cluster: no Dask scheduler answers at tcp://127\.0\.0\.1:9 within 1 s"),
         cluster.connected("tcp://127.0.0.1:9", pool.Watcher()),
     ):
@@ -555,8 +559,8 @@ def test_a_link_in_a_run_folder_leads_to_no_place(left: Path, where: str) -> Non
 # What a task does, in this process.
 
 
-def parcel(text: str, file: str, parts: str) -> units.Parcel:
-    scenario = _core.parse(text, file)
+def parcel(text: str, file: str, parts: str, files: dict[str, str] | None = None) -> units.Parcel:
+    scenario = _core.parse(text, file, files)
     return units.Parcel(text, file, tuple(scenario.files.items()), "abc", parts, tuple(store.build().items()))
 
 
@@ -564,9 +568,10 @@ def test_files_that_a_scenario_names_travel_with_it(tmp_path: Path) -> None:
     trace = tmp_path / "link.up"
     trace.write_text("1\n3\n4\n")
     text = SMALL.replace('rate = "10Mbit/s"', 'rate = "trace link.up"')
-    sent = parcel(text, str(tmp_path / "small.toml"), f"{tmp_path}/{PLACE}")
-    assert dict(sent.files) == {str(trace): "1\n3\n4\n"}
-    here = tables.of_simulator(_core.parse(text, sent.file).run_cell(1, 2))
+    named = {str(trace): trace.read_text()}
+    sent = parcel(text, str(tmp_path / "small.toml"), f"{tmp_path}/{PLACE}", named)
+    assert dict(sent.files) == named
+    here = tables.of_simulator(_core.parse(text, sent.file, named).run_cell(1, 2))
     trace.unlink()
     parts = sent.store()
     parts.begin()

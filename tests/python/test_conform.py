@@ -320,7 +320,7 @@ def test_runs_of_an_earlier_conform_are_not_replaced(call: Call, two_suites: lis
     before = (Path("out") / "short-sim" / "run.json").read_bytes()
     again = call("conform", "--quick", "--out", "out")
     assert (again.code, again.err) == (
-        2, "out: already holds runs of short. Finish them with --resume, or choose another --out.\n",
+        2, "out: is not empty; expected a new folder. Finish what is in it with --resume, or choose another --out.\n",
     )  # fmt: skip
     assert (Path("out") / "short-sim" / "run.json").read_bytes() == before
 

@@ -189,7 +189,7 @@ def test_what_is_no_dataset_is_said_in_one_paragraph(tmp_path: Path) -> None:
             with pytest.raises(RunFolderError, match=f"{name}: .*{said}"):
                 Dataset(tmp_path)
     (tmp_path / name).write_text('{"schema": 1, "files": 3}')
-    with pytest.raises(RunFolderError, match="files: got 3; expected the list of segments"):
+    with pytest.raises(RunFolderError, match="files: got no list; expected that of the segments"):
         Dataset(tmp_path)
 
 

@@ -248,8 +248,9 @@ def test_a_log_whose_last_rows_cannot_be_written_is_no_assignment_that_ended_wel
 
     taken = SimpleNamespace(rows=[], assigned=[0, 0], refused=0, lost=0)
     assigner = SimpleNamespace(algorithms={}, take=lambda: taken, end=lambda: None)
+    folder = running._core.Folder(tmp_path)
     monkeypatch.setattr(running, "_core", SimpleNamespace(Assigner=lambda *_: assigner))
-    assignment = running._Running(plan(), tmp_path, tmp_path, running.Heir(tmp_path, []))
+    assignment = running._Running(plan(), tmp_path, tmp_path, folder, running.Heir(folder))
     assignment.writer = SimpleNamespace(write=lambda _: None, finish=full)  # type: ignore[assignment]
     with pytest.raises(RunFolderError, match="the disk is full"):
         assignment.run(0.0, running.threading.Event(), None)

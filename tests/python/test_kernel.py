@@ -117,14 +117,14 @@ def test_repetitions_run_one_at_a_time_unless_asked_otherwise(use: Use) -> None:
     assert told() == ""
 
 
-def test_what_a_kernel_does_not_tell_is_absent_and_the_rest_is_window_or_pacing(good: Run) -> None:
+def test_what_a_kernel_does_not_tell_is_absent_and_the_rest_is_not_told(good: Run) -> None:
     run = good
     for group in run.summary.groups:
-        assert set(group.limited_by) == {"rwnd", "sndbuf", "app", "cwnd_or_pacing"}
+        assert set(group.limited_by) == {"rwnd", "sndbuf", "app", "other"}
         assert sum(share.mean for share in group.limited_by.values()) == pytest.approx(1.0)
         assert "rto_count" not in group.metrics and "tlp_count" not in group.metrics
-    assert "cwnd or pacing 100 %" in "\n".join(output.lines(run))
-    assert run.json()["cells"][0]["metrics"]["limited_by"]["cwnd_or_pacing"] > 0.9
+    assert "not told 100 %" in "\n".join(output.lines(run))
+    assert run.json()["cells"][0]["metrics"]["limited_by"]["other"] > 0.9
 
 
 def test_a_worker_that_was_killed_is_told_with_its_signal_and_its_place(use: Use) -> None:
@@ -259,9 +259,9 @@ def test_the_report_tells_what_the_kernel_tells_and_what_is_doubtful(doubtful: R
     run = doubtful
     page = pages.write(run, tmp_path / "report.html").read_text()
     assert "the link reached 4.10 of 10 Gbit/s" in page
-    assert "window or pacing 100" in page
+    assert "not told 100" in page
     rows = limits.shares(ReportRun.open(run))
-    assert {row["limit"] for row in rows} == {"receive window", "send buffer", "application", "window or pacing"}
+    assert {row["limit"] for row in rows} == {"receive window", "send buffer", "application", "not told"}
 
 
 def test_a_scenario_of_the_gallery_that_only_a_lab_can_run_is_refused(call: Callable[..., Ended]) -> None:

@@ -13,7 +13,6 @@ from tcpknee import say
 from tcpknee.evidence import written
 from tcpknee.evidence.stats import Estimate
 from tcpknee.runs import progress
-from tcpknee.runs.pool import Watcher
 
 
 @pytest.mark.parametrize(
@@ -152,7 +151,7 @@ def test_commands_say_what_takes_long(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setattr(api, "open", lambda run: None)
     for name in ("write", "save"):
         monkeypatch.setattr(pages, name, lambda *_, **__: long())
-    monkeypatch.setattr(_core, "load", lambda *_, **__: long() or "knee_cubic")
+    monkeypatch.setattr(_core, "load", lambda *_, **__: long() or ("knee_cubic", False))
     loaded = load.command.callback
     assert loaded is not None
     for act, words in (
@@ -196,7 +195,11 @@ def test_a_run_that_is_over_before_the_first_tick_has_no_bar(monkeypatch: pytest
 
 def test_quiet_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
     watcher = progress.watcher(quiet=True)
-    assert type(watcher) is Watcher
     watcher.start("Title", 1, 0)
+    with watcher.phase("Phase"):
+        watcher.finished((0, 0))
     watcher.stop()
     assert capsys.readouterr() == ("", "")
+    # What a user has to know is said all the same.
+    watcher.caution("nobody protects this scheduler")
+    assert capsys.readouterr() == ("", "nobody protects this scheduler\n")

@@ -30,6 +30,8 @@ VERBS: dict[str, list[str]] = {
     "gallery": ["gallery", "demo", "--out", "OUT", "-q"],
     "list": ["list", "keys"],
     "sql": ["sql", "select * from flows", "RUN"],
+    "diff": ["diff", "RUN", "RUN", "-q"],
+    "help": ["help", "run"],
     "report": ["report", "RUN", "--figure", "goodput", "--out", "OUT.svg"],
     "export": ["export", "RUN", "--format", "csv", "--out", "OUT"],
     "import ss": ["import", "ss", "ss.txt", "--out", "OUT", "-q"],
@@ -73,7 +75,7 @@ FURTHER: dict[str, list[str]] = {
 SILENT = {"shell": "its stdout is that of the command it runs"}
 
 INSTEAD = {
-    "load": "from tcpknee import _core; _core.load = lambda name, default_in=None: name",
+    "load": "from tcpknee import _core; _core.load = lambda name, default_in=None: (name, False)",
     "unload": "from tcpknee import _core; _core.unload = lambda name: []",
     "trace": "from tcpknee.live import qdiscs; "
     "qdiscs.qdiscs = lambda **_: qdiscs.QdiscTrace([], 0, {'not_measured': 'so', 'programs': []}, 1.0)",
