@@ -81,10 +81,12 @@ def table(run: Run, room: int | None = None) -> list[str]:
     columns = [
         column for column in _columns(run) if any(column.has(group, totals[group.cell]) for group in summary.groups)
     ]
+    if not summary.groups:
+        # Programs without a flow have a table of their own.
+        return []
     heads = [column.head(summary.groups, totals) for column in columns]
     rows = [[column.text(group, totals[group.cell]) for column in columns] for group in summary.groups]
-    # Programs have no flow of ours.
-    keys = next((at for at, column in enumerate(columns, 1) if isinstance(column, _Words) and column.name == "flow"), 1)
+    keys = next(at for at, column in enumerate(columns, 1) if isinstance(column, _Words) and column.name == "flow")
     texts = [[name for name, _ in heads], [unit for _, unit in heads], *rows]
     return aligned(texts, left=[column.left for column in columns], rule=2, keys=keys, room=room)
 
