@@ -1,6 +1,7 @@
 //! The registry: every algorithm of `cc/algorithms.def`, as the C side describes it.
 
 use std::ffi::{CStr, c_char, c_void};
+use std::ptr;
 use std::sync::OnceLock;
 
 use crate::contract::{CcIn, CcInfo, CcOut};
@@ -41,6 +42,24 @@ impl Op {
         Op::InAckEvent,
         Op::SkbMarkedLost,
     ];
+
+    /// As `struct tcp_congestion_ops` of Linux has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Op::Init => "init",
+            Op::Ssthresh => "ssthresh",
+            Op::CongAvoid => "cong_avoid",
+            Op::CongControl => "cong_control",
+            Op::UndoCwnd => "undo_cwnd",
+            Op::SetState => "set_state",
+            Op::CwndEvent => "cwnd_event",
+            Op::PktsAcked => "pkts_acked",
+            Op::MinTsoSegs => "min_tso_segs",
+            Op::SndbufExpand => "sndbuf_expand",
+            Op::InAckEvent => "in_ack_event",
+            Op::SkbMarkedLost => "skb_marked_lost",
+        }
+    }
 }
 
 pub(crate) type OpFn = unsafe extern "C" fn(*mut c_void, *const CcIn, *mut CcOut);
@@ -187,12 +206,22 @@ impl Algorithm {
         }
     }
 
-    pub(crate) fn get_info(&self) -> Option<GetInfoFn> {
-        self.get_info
+    pub(crate) fn get_info(&self) -> &Option<GetInfoFn> {
+        &self.get_info
     }
 
     pub(crate) fn ops(&self) -> &Ops {
         &self.ops
+    }
+
+    /// The name of the function whose entry of this description that is.
+    pub(crate) fn function_at(&self, entry: *const ()) -> Option<&'static str> {
+        let has = |op: &Op| ptr::from_ref(&self.ops[*op as usize]).cast() == entry;
+        let op = || Op::ALL.into_iter().find(has).map(Op::name);
+        match ptr::from_ref(&self.get_info).cast() == entry {
+            true => Some("get_info"),
+            false => op(),
+        }
     }
 
     /// # Safety

@@ -1,7 +1,10 @@
 //! One connection's copy of an algorithm.
 
+use std::sync::Arc;
+
 use crate::algorithm::{Algorithm, Op, Ops};
 use crate::contract::{CcIn, CcInfo, CcOut};
+use crate::under_way::UnderWay;
 
 /// Why an override of a parameter was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,6 +48,8 @@ pub struct Instance {
     ops: &'static Ops,
     state: Box<[u64]>,
     algorithm: &'static Algorithm,
+    /// Shared with its clones.
+    under_way: Arc<UnderWay>,
 }
 
 impl Instance {
@@ -91,7 +96,14 @@ impl Instance {
             ops: algorithm.ops(),
             state,
             algorithm,
+            under_way: Arc::default(),
         })
+    }
+
+    /// The same that tells there what it is doing.
+    pub fn telling(self, under_way: &Arc<UnderWay>) -> Self {
+        let under_way = under_way.clone();
+        Instance { under_way, ..self }
     }
 
     /// The algorithm this is an instance of.
@@ -110,19 +122,25 @@ impl Instance {
     /// Fill `out` from the connection (the same values as in `input`) before, and copy it back after.
     #[inline]
     pub fn call(&mut self, op: Op, input: &CcIn, out: &mut CcOut) {
-        if let Some(f) = self.ops[op as usize] {
+        let entry = &self.ops[op as usize];
+        if let Some(f) = entry {
+            let state = self.state.as_mut_ptr().cast();
             // SAFETY: the state has the size the descriptor asks for and the alignment of u64; ops are total for
             // every input and keep no pointer (cc.h).
-            unsafe { f(self.state.as_mut_ptr().cast(), input, out) }
+            self.under_way
+                .during(entry, input.clock_ns, || unsafe { f(state, input, out) });
         }
     }
 
     /// What the algorithm knows of the path; none for one that keeps no model of it.
     pub fn info(&self, input: &CcIn) -> Option<Info> {
-        let get_info = self.algorithm.get_info()?;
-        let mut raw = CcInfo::default();
+        let entry = self.algorithm.get_info();
+        let get_info = (*entry)?;
+        let (state, mut raw) = (self.state.as_ptr().cast(), CcInfo::default());
         // SAFETY: as in `call`; get_info only reads the state.
-        unsafe { get_info(self.state.as_ptr().cast(), input, &mut raw) };
+        self.under_way.during(entry, input.clock_ns, || unsafe {
+            get_info(state, input, &mut raw)
+        });
         let gain = |in_256ths: u32| f64::from(in_256ths) / 256.0;
         Some(Info {
             bw_bytes_per_sec: (raw.bw > 0).then_some(raw.bw),

@@ -16,6 +16,7 @@
 mod algorithm;
 mod contract;
 mod instance;
+mod under_way;
 
 pub use algorithm::{Algorithm, Op, Param, algorithms, find};
 pub use contract::{
@@ -24,3 +25,4 @@ pub use contract::{
     PacingStatus,
 };
 pub use instance::{Info, Instance, ParamError};
+pub use under_way::UnderWay;

@@ -39,8 +39,8 @@ impl Algorithm {
         op: &str,
         given: &Bound<'py, PyDict>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let Some(op) = Op::ALL.into_iter().find(|known| named(*known) == op) else {
-            let known = Op::ALL.map(named).join(", ");
+        let Some(op) = Op::ALL.into_iter().find(|known| known.name() == op) else {
+            let known = Op::ALL.map(Op::name).join(", ");
             return Err(errors::usage(
                 py,
                 &format!("got the op \"{op}\"; expected one of {known}."),
@@ -79,24 +79,6 @@ impl Algorithm {
         told.set_item("snd_ssthresh", out.snd_ssthresh)?;
         told.set_item("ret", out.ret)?;
         Ok(told)
-    }
-}
-
-/// As `struct tcp_congestion_ops` of Linux has it.
-fn named(op: Op) -> &'static str {
-    match op {
-        Op::Init => "init",
-        Op::Ssthresh => "ssthresh",
-        Op::CongAvoid => "cong_avoid",
-        Op::CongControl => "cong_control",
-        Op::UndoCwnd => "undo_cwnd",
-        Op::SetState => "set_state",
-        Op::CwndEvent => "cwnd_event",
-        Op::PktsAcked => "pkts_acked",
-        Op::MinTsoSegs => "min_tso_segs",
-        Op::SndbufExpand => "sndbuf_expand",
-        Op::InAckEvent => "in_ack_event",
-        Op::SkbMarkedLost => "skb_marked_lost",
     }
 }
 

@@ -1,12 +1,13 @@
 //! `tcpknee._core`: what the Python front needs of the Rust crates.
 //!
-//! Conversions and Arrow export, nothing else: no default, no check and no
+//! Conversions, Arrow export and the last words of a crash, nothing else: no default, no check and no
 //! figure is decided here. `python/tcpknee/_core.pyi` tells its types.
 
 mod algorithm;
 mod arrow;
 mod asked;
 mod assign;
+mod crash;
 mod errors;
 mod export;
 mod folder;

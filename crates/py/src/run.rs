@@ -15,6 +15,7 @@ use knee_units::Nanos;
 use pyo3::prelude::*;
 
 use crate::arrow::{ArrowTable, record_batch};
+use crate::crash;
 use crate::errors;
 use crate::parts::Part;
 use crate::pcapng::{self, Payload};
@@ -245,6 +246,7 @@ fn watched(
         ..Options::default()
     };
     let (mut raised, mut failed) = (None, None);
+    let told = crash::words(&cell, rep);
     let result = py.detach(|| {
         let mut reported = Instant::now();
         let mut watch = |now, rows: &mut Rows| {
@@ -258,7 +260,10 @@ fn watched(
             }
             raised.is_none() && failed.is_none()
         };
-        Run::new(cell, rep, &options).map(|run| run.to_end(&mut watch))
+        Run::new(cell, rep, &options).map(|run| {
+            let _watched = crash::watch(told, &run);
+            run.to_end(&mut watch)
+        })
     });
     if let Some(error) = failed {
         return Err(errors::parts(py, error));

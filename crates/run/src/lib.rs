@@ -16,6 +16,7 @@ mod csv;
 
 use std::sync::Arc;
 
+use knee_cc::UnderWay;
 use knee_scenario::{AlgorithmInfo, Names, ParamInfo};
 pub use knee_scenario::{Cell, CellError, Scenario, ScenarioErrors};
 use knee_sim::World;
@@ -86,6 +87,16 @@ impl Run {
     /// cut into steps, its tables are the same.
     pub fn step(&mut self, until: Nanos) -> bool {
         self.world.step(until)
+    }
+
+    /// What the algorithms are doing, for one who tells of a crash.
+    pub fn under_way(&self) -> Arc<UnderWay> {
+        self.world.under_way()
+    }
+
+    /// What the hosts' clocks read at the start, ns: algorithms are shown these.
+    pub fn boot_ns(&self) -> u64 {
+        self.world.boot_ns()
     }
 
     /// The time reached, after the start.

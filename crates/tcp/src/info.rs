@@ -12,9 +12,14 @@ impl Endpoint {
     pub fn ca_state(&self) -> CaState {
         self.recovery.state()
     }
-    /// The algorithm's model of the path, if it keeps one; `None` before the connection is established.
-    pub fn cc_info(&self) -> Option<knee_cc::Info> {
-        let info = || self.alg.info(&self.cc);
+    /// The algorithm's model of the path, if it keeps one; `None` before the connection is established. It is shown the
+    /// time, and all else as of its last call.
+    pub fn cc_info(&self, now_ns: u64) -> Option<knee_cc::Info> {
+        let shown = || knee_cc::CcIn {
+            clock_ns: now_ns,
+            ..self.cc
+        };
+        let info = || self.alg.info(&shown());
         (self.state == State::Established).then(info).flatten()
     }
     pub fn srtt_us(&self) -> u32 {

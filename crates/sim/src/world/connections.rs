@@ -1,8 +1,9 @@
 //! Connections come and go: each is made when it opens, and given up when both ends are done and nothing of it is under way.
 
 use std::fmt;
+use std::sync::Arc;
 
-use knee_cc::Instance;
+use knee_cc::{Instance, UnderWay};
 use knee_scenario::workload::{Thread, in_turn};
 use knee_scenario::{Bytes, Cell, Connection};
 use knee_units::rng::{Lateness, Stream};
@@ -30,6 +31,8 @@ pub struct Plan {
     /// The algorithm of each `[[flow]]` and that of the receivers, before their first op.
     senders: Vec<Instance>,
     receiver: Instance,
+    /// What they all are doing.
+    pub under_way: Arc<UnderWay>,
     /// Of the applications at the sender.
     threads: Vec<Thread>,
 }
@@ -40,6 +43,10 @@ impl Plan {
         let mut order: Vec<u32> = (0..list.len() as u32).collect();
         // Of those that open at one instant the lowest number is first.
         order.sort_by_key(|&number| list[number as usize].open);
+        let under_way = Arc::default();
+        let instance = |algorithm: &str, params: &[(String, u32)]| {
+            instance(algorithm, params).map(|made| made.telling(&under_way))
+        };
         let senders = cell
             .flows
             .iter()
@@ -50,6 +57,7 @@ impl Plan {
             begun: 0,
             senders: senders.collect::<Result<_, _>>()?,
             receiver: instance(&cell.receiver.algorithm, &[])?,
+            under_way,
             threads: (0..cell.threads()[0]).map(|_| Thread::default()).collect(),
         })
     }

@@ -3,6 +3,7 @@
 use knee_units::odds::unlikely;
 use std::sync::Arc;
 
+use knee_cc::UnderWay;
 use knee_host::Cost;
 use knee_path::Path;
 use knee_path::way::{Direction, Way};
@@ -125,6 +126,16 @@ impl World {
     pub fn run(mut self, progress: &mut Progress) -> Output {
         self.advance(self.ends.cell.duration, progress);
         self.finish()
+    }
+
+    /// What the algorithms are doing.
+    pub fn under_way(&self) -> Arc<UnderWay> {
+        self.ends.plan.under_way.clone()
+    }
+
+    /// What the hosts' clocks read at the start, ns.
+    pub fn boot_ns(&self) -> u64 {
+        self.ends.boot_ns
     }
 
     /// The time reached, after the start.

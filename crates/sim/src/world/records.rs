@@ -248,7 +248,7 @@ fn push_sample(
 ) {
     let tcp = &flow.ends[0].tcp;
     let (cc, counters, flight) = (&tcp.cc, &tcp.counters, tcp.board().flight());
-    let info = tcp.cc_info();
+    let info = tcp.cc_info(now_ns);
     let info = info.as_ref();
     let us = |limit: Limit| (tcp.time().limited_ns(limit, now_ns) / 1_000) as i64;
     push_kept!(samples, kept, {
