@@ -7,8 +7,6 @@ from xdist.scheduler import LoadScopeScheduling
 
 IN_TURN = {
     "the kernel's congestion controls": (
-        "test_assign.py",
-        "test_experiment.py",
         "test_loader.py",
         "test_struct_ops.py",
         "test_replay.py",
@@ -17,6 +15,7 @@ IN_TURN = {
         "test_engine.py::test_parameters_of_a_flow_are_set_in_the_kernel",
         "test_engine.py::test_our_builds_run_where_the_kernel_has_its_own_and_are_gone_afterwards",
     ),
+    "the kernel's assignments": ("test_assign.py", "test_experiment.py"),
 }
 """They change, or look at, what the whole kernel has."""
 
