@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tcpknee import _core
 from tcpknee.cli import main
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -17,8 +18,9 @@ from support import SMALL, Ended
 
 @pytest.fixture
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
-    """Calls `knee` in an empty folder."""
+    """Calls `knee` in an empty folder. It cannot load an algorithm: the kernel is everybody's."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(_core, "load", _load)
     monkeypatch.delenv("COLUMNS", raising=False)
 
     def run(*words: str | Path) -> Ended:
@@ -30,6 +32,10 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
         return Ended(int(end.value.code or 0), out, err)
 
     return run
+
+
+def _load(name: str, default_in: str | None = None) -> None:
+    pytest.fail(f"this test loads {name} into the kernel")
 
 
 @pytest.fixture
