@@ -51,6 +51,7 @@ class Dask:
     def __init__(self, folder: Path, *, file_bytes: int | None = None, nanny: bool = False) -> None:
         self.file = folder / "scheduler.json"
         self.processes: list[subprocess.Popen[bytes]] = []
+        self.has_nannies = nanny
         common = ("--host", "127.0.0.1", "--protocol", "tls", "--no-dashboard")
         self.scheduler = self._start("dask_scheduler", "--port", "0", *common)
         deadline = time.monotonic() + 600
@@ -73,9 +74,13 @@ class Dask:
         return process
 
     def end(self) -> None:
-        for process in self.processes:
-            # A nanny's worker ends with it when it is asked, not when it is killed.
-            process.terminate()
+        """A nanny must be asked: killed, it leaves its worker. Any other process is killed, as a worker that is asked
+        first waits for a scheduler, which may be gone."""
+        for process in reversed(self.processes):
+            if self.has_nannies:
+                process.terminate()
+            else:
+                process.kill()
         for process in self.processes:
             try:
                 process.wait(timeout=20)

@@ -26,7 +26,7 @@ from tcpknee.runs import api, cluster, engines, phase, pool, store, tables, unit
 
 LONG = """\
 title = "Long enough for somebody to die"
-duration = "30s"
+duration = "90s"
 repeat = 40
 [path]
 rate = "20Mbit/s"
@@ -326,9 +326,9 @@ def listening(process: int) -> set[int]:
 
 ANOTHER = """\
 import os, sys
+from concurrent.futures import ThreadPoolExecutor
 from distributed import Client, Security
 from distributed.core import rpc
-from distributed.utils import sync
 os.setgid(65534), os.setuid(65534)
 
 def tried(address, **options):
@@ -358,8 +358,12 @@ def shown(port):
 
 own, key = sys.argv[1:3]
 forged = Security(tls_ca_file=own, tls_client_cert=own, tls_client_key=key, require_encryption=True)
-for port in sys.argv[3:]:
-    print(port, tried(f"tls://127.0.0.1:{port}", security=forged), asked(f"tcp://127.0.0.1:{port}"), shown(port))
+def all_three(port):
+    return port, tried(f"tls://127.0.0.1:{port}", security=forged), asked(f"tcp://127.0.0.1:{port}"), shown(port)
+
+# Each waits for what does not answer.
+for told in ThreadPoolExecutor(8).map(all_three, sys.argv[3:]):
+    print(*told)
 """
 """Another user, with a key of its own, at each port: what it was told."""
 
@@ -397,7 +401,10 @@ def test_a_run_on_this_hosts_processors_opens_no_port(tmp_path: Path) -> None:
         process.communicate(timeout=300)
 
 
-def test_a_cluster_that_nothing_protects_is_said_to_be_one(call: Callable[..., Ended], tmp_path: Path) -> None:
+def test_a_cluster_that_nothing_protects_is_said_to_be_one(
+    call: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "CONNECT_SEC", 0.5)
     (tmp_path / "small.toml").write_text(SMALL)
     for address, is_said in (("tcp://127.0.0.1:9", True), ("127.0.0.1:9", True), ("tls://127.0.0.1:9", False)):
         ended = call("run", "small.toml", "--out", "run", "-q", "--cluster", address)
