@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -15,6 +16,8 @@ import tcpknee
 from support import SMALL, Ended
 from tcpknee import imports
 from tcpknee.cli.app import VERBS
+from tcpknee.errors import UsageError
+from tcpknee.fleet.whatif import asked
 
 SECRETS = (
     '{"hunter2": "hunter2", "status": "hunter2", "schema": "hunter2", "sessions": "hunter2", "format": "hunter2"}\n',
@@ -105,6 +108,10 @@ def linked(folder: Path, to: Path) -> Iterator[tuple[Path, Path]]:
         yield copy, to / f"secret-{name}"
 
 
+def _no_search(*_: object) -> NoReturn:
+    raise UsageError("what is read is searched")
+
+
 def test_every_verb_says_whether_it_reads_a_folder() -> None:
     assert set(VERBS) == {*READERS, *OTHERS}
 
@@ -112,8 +119,10 @@ def test_every_verb_says_whether_it_reads_a_folder() -> None:
 @pytest.mark.slow("each verb reads a folder for each of its files and contents")
 @pytest.mark.parametrize("verb", READERS)
 def test_no_verb_quotes_a_file_that_a_folder_links_to(
-    verb: str, folders: dict[str, Path], call: Callable[..., Ended], tmp_path: Path
+    verb: str, folders: dict[str, Path], call: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # A minute of search, which begins when all has been read.
+    monkeypatch.setattr(asked, "fit_all", _no_search)
     names, commands = READERS[verb]
     for name in names:
         for copy, secret in linked(folders[name], tmp_path):

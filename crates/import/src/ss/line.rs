@@ -187,8 +187,8 @@ pub fn details<'a>(
 /// Keys whose value stands behind a blank.
 const SPACED: [&[u8]; 3] = [b"send", b"pacing_rate", b"delivery_rate"];
 
-/// Keys of which one stands in every line of details that `ss` prints, or begins
-/// what remains of one that was cut in two.
+/// Every line of details that `ss` prints has one of these keys, and the rest of a
+/// line that was cut in two begins with one.
 const KEYS: [&[u8]; 53] = [
     b"skmem",
     b"mem",

@@ -221,8 +221,8 @@ impl Parser {
         matches!(self.options.anonymiser, Anonymiser::Keep)
     }
 
-    /// A line of which a part is still to come, or the rest of one: mail programs
-    /// end lines of quoted-printable text with `=`, and break others at a blank.
+    /// Joins a line that a mail program broke: at a blank, or with `=` at its end
+    /// as quoted-printable text.
     fn joined(&mut self, line: &[u8]) -> Option<RecordBatch> {
         let goes_on = is_soft(line);
         let part = &line[..line.len() - usize::from(goes_on)];
@@ -498,8 +498,8 @@ impl Parser {
         number
     }
 
-    /// Leaves in `text` what may be stored of an address; nothing where it is a
-    /// name, of which a prefix has no meaning.
+    /// Leaves in `text` what may be stored of an address; nothing for a name, as
+    /// the prefix of a name has no meaning.
     fn address(&mut self, address: &str) {
         self.text.clear();
         if self.shows() || address == "*" {
@@ -615,7 +615,7 @@ fn is_of_dump(line: &[u8], zone_s: Option<i32>) -> bool {
     }
 }
 
-/// Counts words, of which there are bounds.
+/// Counts each word; new ones until there are `WORDS`.
 fn count(words: &mut BTreeMap<String, u64>, more: impl IntoIterator<Item = String>) {
     for word in more {
         if words.len() < WORDS || words.contains_key(&word) {
