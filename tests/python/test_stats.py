@@ -307,6 +307,9 @@ def test_what_limits_is_not_guessed_where_the_kernel_does_not_tell_the_rest() ->
     told = [flow(0, 0, 1.0, **rows, app_limited_us=9_000_000 / 4)]
     [group] = summarise(flows(told), None, [cell(0, [], "cubic")]).groups
     assert group.limited_by["other"].mean == pytest.approx(0.75)
+    told = [flow(0, 0, 1.0, **rows, app_limited_us=9_000_000 / 4, cpu_limited_us=9_000_000 / 4)]
+    [group] = summarise(flows(told), None, [cell(0, [], "cubic")]).groups
+    assert (group.limited_by["cpu"].mean, group.limited_by["other"].mean) == pytest.approx((0.25, 0.5))
     rows |= {"rwnd_limited_us": None, "sndbuf_limited_us": None, "app_limited_us": None}
     [group] = summarise(flows([flow(0, 0, 1.0, **rows)]), None, [cell(0, [], "cubic")]).groups
     assert group.limited_by == {}

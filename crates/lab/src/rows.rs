@@ -481,6 +481,7 @@ fn flow_row(
         sndbuf_limited_us: limited.sndbuf_us,
         pacing_limited_us: limited.pacing_us,
         app_limited_us,
+        cpu_limited_us: None,
         rto_count: maybe(info.total_rto()),
         recovery_count: None,
         undo_count: None,

@@ -50,6 +50,17 @@ pub struct Flow {
     pub baseline: Option<Box<Baseline>>,
     /// How the sender's time was spent until the work was complete; what follows counts no more.
     pub final_times: Option<Box<Times>>,
+    /// Where hosts have processors.
+    pub held_up: Option<Box<HeldUp>>,
+}
+
+/// Time under TCP's limits in which a processor had none left, and so held the connection up.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HeldUp {
+    /// Time under each limit at the last look.
+    seen_ns: [u64; LIMITS],
+    /// Of the time under each limit since the steady part began.
+    held_ns: [u64; LIMITS],
 }
 
 /// From this many connections on, their state does not fit into the nearest caches: each has about 4 KiB.
@@ -335,6 +346,38 @@ impl Flow {
             bytes_sent: sender.counters.bytes_sent,
             limit_ns: sender.time().settled_ns(),
         }));
+        if let Some(held_up) = &mut self.held_up {
+            **held_up = HeldUp {
+                seen_ns: sender.time().settled_ns(),
+                ..HeldUp::default()
+            };
+        }
+    }
+
+    /// Has a processor that it needs had no time left since the last look?
+    pub fn look(&mut self, now_ns: u64, was_held_up: bool) {
+        let Some(held_up) = &mut self.held_up else {
+            return;
+        };
+        let time = self.ends[0].tcp.time();
+        for limit in [
+            Limit::Cwnd,
+            Limit::Rwnd,
+            Limit::Sndbuf,
+            Limit::Pacing,
+            Limit::App,
+        ] {
+            let at = limit as usize;
+            let ns = match &self.final_times {
+                Some(times) => times.limit_ns[at],
+                None => time.limited_ns(limit, now_ns),
+            };
+            // An application that always has something to write waits for its processor.
+            if was_held_up && (limit != Limit::App || self.sender_only_writes) {
+                held_up.held_ns[at] += ns - held_up.seen_ns[at];
+            }
+            held_up.seen_ns[at] = ns;
+        }
     }
 
     /// Its work is complete.
@@ -370,8 +413,11 @@ impl Flow {
         let bytes_read = self.ends[1].tcp.rx.bytes_read();
         let times = self.final_times.as_deref().copied();
         let times = times.unwrap_or_else(|| Times::of(sender));
+        let held_ns = (self.held_up.as_deref()).map(|held_up| held_up.held_ns);
         let limited_us = |limit: Limit| {
-            ((times.limit_ns[limit as usize] - baseline.limit_ns[limit as usize]) / 1_000) as i64
+            let at = limit as usize;
+            let held_ns = held_ns.map_or(0, |held_ns| held_ns[at]);
+            ((times.limit_ns[at] - baseline.limit_ns[at] - held_ns) / 1_000) as i64
         };
         let (cwnd_integral, inflight_integral) = times.integrals;
         let mean_over_time = |integral: f64| per_sec(integral / 1e9);
@@ -435,6 +481,7 @@ impl Flow {
             sndbuf_limited_us: Some(limited_us(Limit::Sndbuf)),
             pacing_limited_us: Some(limited_us(Limit::Pacing)),
             app_limited_us: Some(limited_us(Limit::App)),
+            cpu_limited_us: held_ns.map(|held_ns| (held_ns.iter().sum::<u64>() / 1_000) as i64),
             rto_count: Some(counters.rto_count as i64),
             recovery_count: Some(counters.recovery_count as i64),
             undo_count: Some(counters.undo_count as i64),

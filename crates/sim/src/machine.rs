@@ -242,6 +242,8 @@ pub struct Machines {
     // Scratch, kept to spare allocations.
     pub polled: Vec<Passing<()>>,
     pub ups: Vec<(EndpointId, Segment)>,
+    /// When the connections were last asked whether a processor held them up, and for how long each had been busy, ns.
+    pub looked: (u64, Vec<u64>),
     /// When the table `cpu` has its next rows.
     pub next_rows_ns: u64,
     /// What each processor had done and spent when the warm-up was over.

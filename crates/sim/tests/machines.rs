@@ -488,3 +488,54 @@ proptest! {
         prop_assert_eq!(&output.cpu.run_us, &again.cpu.run_us);
     }
 }
+
+/// A flow between hosts of one processor each, on 40 us at that rate.
+fn between_processors(algorithm: &str, rate: &str) -> Output {
+    run(&format!(
+        r#"
+duration = "300ms"
+warmup = "100ms"
+sample_interval = "10ms"
+[path]
+rate = "{rate}"
+rtt = "40us"
+buffer = "4MiB"
+[sender]
+costs = "linux-6.18-vm"
+[receiver]
+costs = "linux-6.18-vm"
+[[flow]]
+algorithm = "{algorithm}"
+"#
+    ))
+}
+
+#[test]
+fn a_flow_that_a_processor_holds_up_is_limited_by_it_and_by_nothing_else() {
+    let limits = |output: &Output| {
+        let flows = &output.flows;
+        let of = [
+            &flows.cpu_limited_us,
+            &flows.cwnd_limited_us,
+            &flows.rwnd_limited_us,
+            &flows.sndbuf_limited_us,
+            &flows.pacing_limited_us,
+            &flows.app_limited_us,
+        ];
+        of.map(|column| column.get(0).expect("the simulator knows"))
+    };
+    // The receiver's processor is busy without a pause.
+    let output = between_processors("bbr1", "100Gbit/s");
+    let [by_cpu, others @ ..] = limits(&output);
+    assert!(by_cpu > 180_000, "{by_cpu} and {others:?} of 200 ms");
+    assert!(by_cpu + others.iter().sum::<i64>() <= 200_000);
+    // A link that one processor keeps busy easily.
+    let [by_cpu, cwnd, ..] = limits(&between_processors("reno", "1Gbit/s"));
+    assert_eq!(by_cpu, 0);
+    assert!(cwnd > 100_000, "{cwnd}");
+    // Without costs nobody has a processor.
+    let free = run(
+        "duration = \"1s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"10ms\"\n[[flow]]\nalgorithm = \"reno\"\n",
+    );
+    assert_eq!(free.flows.cpu_limited_us.get(0), None);
+}

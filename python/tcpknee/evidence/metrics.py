@@ -14,7 +14,7 @@ from tcpknee import workloads
 Kind = Literal["rate", "time", "pct", "share", "per_sec", "segments", "count", "index", "factor", "ns"]
 How = Literal["sum", "mean", "min", "percentile", "pooled", "count"]
 
-LIMITS = ("cwnd", "rwnd", "sndbuf", "pacing", "app")
+LIMITS = ("cwnd", "rwnd", "sndbuf", "pacing", "app", "cpu")
 """What `flows` keeps a `*_limited_us` column for."""
 
 LIMITED_BY = (*LIMITS, "other")

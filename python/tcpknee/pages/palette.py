@@ -26,6 +26,7 @@ LIMITS = {
     "receive window": ("#AA4466", "white"),
     "send buffer": ("#DDCC77", "black"),
     "application": ("#117733", "white"),
+    "processors": ("#882255", "white"),
     "not told": ("#BBBBBB", "black"),
 }
 

@@ -212,6 +212,7 @@ EXPLAINED = {
         "goodput_bits_per_sec", "retransmit_pct", "srtt_us_p50", "srtt_us_p95", "min_rtt_us", "queue_delay_us_p95",
         "completion_us", "slowdown", "requests_per_sec", "latency_us_p50", "latency_us_p95", "latency_us_p99",
         "cwnd_limited_us", "rwnd_limited_us", "sndbuf_limited_us", "pacing_limited_us", "app_limited_us",
+        "cpu_limited_us",
     ),
     "samples": ("snd_cwnd", "inflight", "pacing_rate_bits_per_sec", "delivery_rate_bits_per_sec", "srtt_us"),
     "queue": ("queue_bytes", "queue_bytes_max"),

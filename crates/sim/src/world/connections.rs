@@ -278,6 +278,7 @@ impl Ends {
             measured: false,
             baseline: None,
             final_times: None,
+            held_up: (self.types.iter().any(|of| of.machine.is_some())).then(Box::default),
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod apps;
 mod bills;
+mod held_up;
 mod napi;
 mod reception;
 mod rows;

@@ -271,6 +271,7 @@ impl World {
                         flow.start_measuring(now_ns);
                     }
                 }
+                self.ends.remember_busy();
             }
             Target::Sample => {
                 self.settle(now_ns - 1);

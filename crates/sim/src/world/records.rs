@@ -112,6 +112,7 @@ impl World {
         let queues = self.ways[Side::Receiver as usize].sample(self.ends.now_ns);
         self.ends.sample(queues);
         self.ends.sample_cpus();
+        self.ends.look_at_processors();
     }
 
     /// The last samples, the flows' rows and the account of every byte.

@@ -29,6 +29,7 @@ WORDS = {
     "rwnd": "receive window",
     "sndbuf": "send buffer",
     "app": "application",
+    "cpu": "processors",
     "other": "not told",
 }
 
