@@ -38,7 +38,8 @@ def flows(rows: Iterable[Mapping[str, Any]]) -> Table:
     """A `flows` table; columns that a row leaves out are null, or 0 where the statistics need a number."""
     names = [column["name"] for column in _core.tables()["flows"]]
     texts = {"name", "algorithm", "workload"}
-    optional = {"end_ns", "completion_us", "transfer_bytes", "slowdown", "requests", "requests_per_sec", "min_rtt_us"}
+    optional = {"end_ns", "completion_us", "transfer_bytes", "slowdown", "requests", "requests_per_sec"}
+    optional |= {"min_rtt_us", "cpu_limited_us"}
 
     def default(name: str) -> Any:
         if name in optional or name.startswith(("srtt_", "queue_delay_", "latency_")):
