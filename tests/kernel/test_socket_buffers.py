@@ -37,7 +37,7 @@ def largest(run: Run, column: str) -> float:
     ("keys", "buffer", "buffer_bytes"),
     [
         ('sndbuf = "100kB"', "sndbuf_bytes", 200_000),
-        ('sndbuf = "30kB"', "sndbuf_bytes", 60_000),
+        ('sndbuf = "60kB"', "sndbuf_bytes", 120_000),
         ('rcvbuf = "100kB"', "rcvbuf_bytes", 200_000),
         ('window_clamp = "65535B"', None, 0),
         ('window_clamp = "100kB"', None, 0),
