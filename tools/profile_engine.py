@@ -37,7 +37,7 @@ PARTS = (
     ("waits in the queue, histograms", r"crates/tables|knee_tables"),
     (
         "bottleneck: loss, queue, link",
-        r"path/src/(bottleneck|foreseen|packet|pipe|queue)|crates/transit|knee_path::pipe",
+        r"path/src/(bottleneck|foreseen|impairment|loss|packet|pipe|queue|trace|transit)|knee_path::pipe",
     ),
     (
         "delays and NICs behind it",

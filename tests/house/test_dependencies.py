@@ -19,11 +19,10 @@ ALLOWED: dict[str, set[str]] = {
     "knee-cc": set(),
     "knee-units": set(),
     "knee-tables": set(),
-    "knee-transit": {"knee-units"},
     "knee-host": {"knee-units"},
-    "knee-path": {"knee-tables", "knee-transit", "knee-units"},
-    "knee-keys": {"knee-host", "knee-path", "knee-tables", "knee-transit", "knee-units"},
-    "knee-scenario": {"knee-keys", "knee-path", "knee-tables", "knee-transit", "knee-units"},
+    "knee-path": {"knee-tables", "knee-units"},
+    "knee-keys": {"knee-host", "knee-path", "knee-tables", "knee-units"},
+    "knee-scenario": {"knee-keys", "knee-path", "knee-tables", "knee-units"},
     "knee-segment": {"knee-path", "knee-units"},
     "knee-tcp": {"knee-cc", "knee-path", "knee-segment", "knee-tables", "knee-units"},
     "knee-sim": {
@@ -34,11 +33,10 @@ ALLOWED: dict[str, set[str]] = {
         "knee-segment",
         "knee-tables",
         "knee-tcp",
-        "knee-transit",
         "knee-units",
     },
     "knee-run": {"knee-cc", "knee-path", "knee-scenario", "knee-sim", "knee-tables", "knee-units"},
-    "knee-link": {"knee-path", "knee-tables", "knee-transit", "knee-units"},
+    "knee-link": {"knee-path", "knee-tables", "knee-units"},
     "knee-observe": {"knee-tables"},
     "knee-capture": set(),
     "knee-import": {"knee-capture", "knee-observe", "knee-tables", "knee-units"},
@@ -53,7 +51,6 @@ ALLOWED: dict[str, set[str]] = {
         "knee-path",
         "knee-scenario",
         "knee-tables",
-        "knee-transit",
         "knee-units",
     },
     "knee-fuzz": {
@@ -62,7 +59,6 @@ ALLOWED: dict[str, set[str]] = {
         "knee-observe",
         "knee-path",
         "knee-scenario",
-        "knee-transit",
         "knee-units",
     },
     "knee-py": {
@@ -78,7 +74,6 @@ ALLOWED: dict[str, set[str]] = {
         "knee-run",
         "knee-scenario",
         "knee-tables",
-        "knee-transit",
         "knee-units",
     },
 }
@@ -86,7 +81,7 @@ ALLOWED: dict[str, set[str]] = {
 PURE = ("units", "tables", "path", "keys", "scenario", "run")
 IMPURE = re.compile(r"std::(fs|net|thread|process|env)\b|\b(Instant|SystemTime)::now\b|\bthread_rng\b")
 # Crates that compute a cell's tables, which are the same on every platform.
-PORTABLE = ("units", "tables", "transit", "path", "host", "keys", "scenario", "segment", "tcp", "sim", "run")
+PORTABLE = ("units", "tables", "path", "host", "keys", "scenario", "segment", "tcp", "sim", "run")
 # What std leaves to the platform, whose last bits differ; sqrt, round and the like are exact everywhere.
 OF_THE_PLATFORM = re.compile(
     r"(\.|\bf64::)(a?(sin|cos|tan)h?|sin_cos|atan2|cbrt|exp(2|_m1)?|hypot|ln(_1p)?|log(2|10)?|pow[if]|(ln_)?gamma)\("

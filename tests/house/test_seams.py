@@ -35,8 +35,8 @@ def test_every_algorithm_file_is_listed() -> None:
     ("folder", "names"),
     [
         ("path/src/queue", [queue["name"] for queue in _core.queues()]),
-        ("transit/src/loss", [loss["name"] for loss in _core.losses()]),
-        ("transit/src/impairment", [impairment["name"] for impairment in _core.impairments()]),
+        ("path/src/loss", [loss["name"] for loss in _core.losses()]),
+        ("path/src/impairment", [impairment["name"] for impairment in _core.impairments()]),
         ("scenario/src/workload", [workload["name"] for workload in _core.workloads()]),
     ],
 )

@@ -1,6 +1,6 @@
 //! What a key is: its kind with its bounds, what holds without it, and what it means.
 
-use knee_transit::loss;
+use knee_path::loss;
 use knee_units::Nanos;
 use knee_units::parse::{
     BUFFER_FORMS, BYTES_FORMS, DURATION_FORMS, FIGURE_FORMS, PER_SEC_FORMS, RATE_FORMS, SHARE_FORMS,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use knee_path::RttChange;
+use knee_path::loss::{LossError, LossSpec};
+use knee_path::trace::{self, Outage, RateTrace};
 use knee_tables::KeptSamples;
-use knee_transit::loss::{LossError, LossSpec};
-use knee_transit::trace::{self, Outage, RateTrace};
 use knee_units::cpus::Cpus;
 use knee_units::files::Files;
 use knee_units::parse::{self, BufferSize, UnitError, did_you_mean, quoted};

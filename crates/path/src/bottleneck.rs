@@ -6,11 +6,11 @@ use knee_units::odds::unlikely;
 use knee_units::{NEVER, Nanos};
 
 use crate::foreseen::{Departure, Foreseen, Gone};
+use crate::loss::Loss;
 use crate::packet::{Ecn, Packet};
 use crate::queue::Queue;
 use crate::queue::policer::Policer;
-use knee_transit::loss::Loss;
-use knee_transit::trace::Schedule;
+use crate::trace::Schedule;
 
 /// Counts since the beginning, as the `queue` table has them.
 #[derive(Clone, Copy, Debug, Default)]

@@ -7,7 +7,7 @@ use knee_units::odds::{likely, unlikely};
 
 use crate::packet::{Ecn, Packet, count_until};
 use crate::queue::Tail;
-use knee_transit::trace::Schedule;
+use crate::trace::Schedule;
 
 /// Packets of one size that leave one behind the other, or have left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! A path: packets, what queues and delays them, and the links between, shared by both engines.
+//! A path: packets, what queues, delays, loses and alters them, and the links between, shared by both engines.
 //!
 //! Everything here is pure: no clock, no socket, no file, no thread. Whatever
 //! depends on time takes `now`, so the simulator drives it with virtual time
@@ -7,12 +7,17 @@
 mod behind;
 pub mod bottleneck;
 mod foreseen;
+pub mod impairment;
+pub mod loss;
 mod nics;
 pub mod packet;
 pub mod pipe;
 pub mod queue;
 mod routes;
 mod spec;
+pub mod trace;
+mod transit;
 pub mod way;
 
 pub use spec::{AckLink, Backend, Path, RttChange, hop_streams, last_legs};
+pub use transit::Transit;

@@ -4,11 +4,11 @@
 use knee_units::Nanos;
 use knee_units::odds::unlikely;
 
+use crate::Transit;
 use crate::behind::Behind;
 use crate::bottleneck::{Bottleneck, Entry};
 use crate::foreseen::Departure;
 use crate::packet::{Ecn, Packet, Train};
-use knee_transit::Transit;
 
 /// What happens to packets on their way.
 pub trait Sink {

@@ -8,14 +8,14 @@ use knee_units::rng::Stream;
 use knee_units::{Nanos, Rate, serialize_shared};
 use serde::Serialize;
 
+use crate::Transit;
 use crate::bottleneck::{Bottleneck, Link};
+use crate::impairment::{ImpairmentSpec, Impairments, Stage};
+use crate::loss::LossSpec;
 use crate::queue::policer::{Policer, PolicerSpec};
 use crate::queue::{self, BufferLimit, Setup};
+use crate::trace::{RateTrace, Schedule};
 use crate::way::Direction;
-use knee_transit::Transit;
-use knee_transit::impairment::{ImpairmentSpec, Impairments, Stage};
-use knee_transit::loss::LossSpec;
-use knee_transit::trace::{RateTrace, Schedule};
 
 /// A hop of the path: one bottleneck in the data direction, perhaps one against it, delay both ways.
 #[derive(Clone, Debug, Serialize)]

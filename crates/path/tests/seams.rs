@@ -1,9 +1,9 @@
 //! Walks the registries: whoever adds a queue or a loss is enrolled here without
 //! a further line.
 
+use knee_path::loss::{self, LossSpec};
 use knee_path::packet::{Ecn, Packet};
 use knee_path::queue::{BufferLimit, QUEUES, Queue, QueueKind, Setup};
-use knee_transit::loss::{self, LossSpec};
 use knee_units::files::{Files, ReadFile};
 use knee_units::params::Params;
 use knee_units::rng::Stream;

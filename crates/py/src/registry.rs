@@ -3,6 +3,8 @@
 use arrow_schema::DataType;
 use knee_host::COSTS;
 use knee_observe::{Field, TABLES};
+use knee_path::impairment::{IMPAIRMENTS, ImpairmentSpec};
+use knee_path::loss;
 use knee_path::queue;
 use knee_run::algorithm_param;
 use knee_scenario::profile::{Profile, SHIPPED};
@@ -13,8 +15,6 @@ use knee_tables::{
     Programs, QueueSamples, Samples, SoftirqRows, Stacks, Table, TcpInfoSamples, ThreadRows,
     TraceEvents, Values,
 };
-use knee_transit::impairment::{IMPAIRMENTS, ImpairmentSpec};
-use knee_transit::loss;
 use knee_units::files::Files;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use knee_keys::keyed::Shown;
 use knee_keys::names::Names;
 use knee_keys::settings::ParamInfo;
+use knee_path::impairment::ImpairmentSpec;
 use knee_path::queue::BufferLimit;
 use knee_path::queue::policer::Action;
+use knee_path::trace::RateTrace;
 use knee_path::{Backend, Path, RttChange};
-use knee_transit::impairment::ImpairmentSpec;
-use knee_transit::trace::RateTrace;
 use knee_units::params::Params;
 use knee_units::{Nanos, Rate};
 

@@ -12,7 +12,7 @@ use knee_keys::error::{Mistakes, Problem, ScenarioError};
 use knee_keys::names::Names;
 use knee_keys::sizes::SizeSpec;
 use knee_keys::value::Value;
-use knee_transit::loss::LossSpec;
+use knee_path::loss::LossSpec;
 use knee_units::parse::quoted;
 use knee_units::{Nanos, Rate};
 

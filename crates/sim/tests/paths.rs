@@ -4,11 +4,11 @@
 use crate::common;
 
 use crate::common::{PAYLOAD_SHARE, assert_within, run, run_captured};
-use knee_sim::Output;
-use knee_transit::impairment::{
+use knee_path::impairment::{
     Form, IMPAIRMENTS, Impairment, ImpairmentKind, ImpairmentSpec, Impairments, Key, Passage,
     Stage, Value,
 };
+use knee_sim::Output;
 
 /// One long flow over a path of these keys.
 fn text(path: &str, flow: &str) -> String {

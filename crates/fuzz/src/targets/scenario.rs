@@ -6,8 +6,8 @@
 #[path = "../../../scenario/tests/common/refusal.rs"]
 mod refusal;
 
+use knee_path::impairment::{Form, IMPAIRMENTS, Key};
 use knee_scenario::{AlgorithmInfo, Names, ParamInfo, parse};
-use knee_transit::impairment::{Form, IMPAIRMENTS, Key};
 use knee_units::files::ReadFile;
 
 use self::refusal::assert_is_a_paragraph_for_each_mistake;

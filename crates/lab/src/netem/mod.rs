@@ -24,9 +24,9 @@ use std::net::Ipv4Addr;
 
 use knee_link::LinkConfig;
 use knee_path::Path;
+use knee_path::impairment::{ImpairmentSpec, Stage};
+use knee_path::loss::{LossSpec, Pattern};
 use knee_path::queue::BufferLimit;
-use knee_transit::impairment::{ImpairmentSpec, Stage};
-use knee_transit::loss::{LossSpec, Pattern};
 use knee_units::{Nanos, Rate};
 
 /// The router's device towards the sending hosts.
@@ -230,9 +230,9 @@ pub fn is_faster(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use knee_link::{Group, Nic};
+    use knee_path::impairment::{IMPAIRMENTS, ImpairmentKind, Impairments, find};
+    use knee_path::trace::RateTrace;
     use knee_path::{AckLink, RttChange};
-    use knee_transit::impairment::{IMPAIRMENTS, ImpairmentKind, Impairments, find};
-    use knee_transit::trace::RateTrace;
     use knee_units::files::Files;
     use knee_units::params::Params;
 

@@ -17,10 +17,10 @@ use std::time::Duration;
 
 use hosts::{Hosts, RECEIVER, SENDER};
 use knee_link::{Group, LinkConfig, Nic, Report};
+use knee_path::impairment::Impairments;
+use knee_path::loss::LossSpec;
 use knee_path::queue::BufferLimit;
 use knee_path::{AckLink, Backend, Path};
-use knee_transit::impairment::Impairments;
-use knee_transit::loss::LossSpec;
 use knee_units::params::Params;
 use knee_units::{Nanos, Rate};
 

@@ -2,14 +2,14 @@
 //! the rate exact however late the caller is.
 
 use crate::bottleneck::Link;
-use crate::packet::Ecn;
-use crate::queue::policer::{Action, Policer, PolicerSpec};
-use crate::queue::{self, BufferLimit, Fifo, Queue, QueueKind, Setup};
-use knee_transit::impairment::{
+use crate::impairment::{
     Form, IMPAIRMENTS, Impairment, ImpairmentKind, ImpairmentSpec, Impairments, Key, Passage,
     Stage, Value, find,
 };
-use knee_transit::trace::{Outage, Schedule};
+use crate::packet::Ecn;
+use crate::queue::policer::{Action, Policer, PolicerSpec};
+use crate::queue::{self, BufferLimit, Fifo, Queue, QueueKind, Setup};
+use crate::trace::{Outage, Schedule};
 use knee_units::Rate;
 use knee_units::params::Params;
 use knee_units::rng::Stream;

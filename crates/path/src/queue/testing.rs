@@ -11,7 +11,7 @@ use super::{Queue, QueueKind, Setup};
 use crate::bottleneck;
 use crate::packet::{Ecn, Packet};
 use crate::queue::BufferLimit;
-use knee_transit::trace::Schedule;
+use crate::trace::Schedule;
 
 pub const MTU: u32 = 1_500;
 

@@ -4,11 +4,11 @@ use knee_units::Rate;
 use knee_units::params::Params;
 
 use super::*;
+use crate::impairment::Impairments;
+use crate::loss::LossSpec;
 use crate::packet::Ecn;
 use crate::queue::BufferLimit;
 use crate::{AckLink, Backend, RttChange};
-use knee_transit::impairment::Impairments;
-use knee_transit::loss::LossSpec;
 
 #[derive(Default)]
 struct Log {

@@ -1,7 +1,7 @@
 //! The keys of impairments, as the other keys of a hop.
 
 use knee_keys::key::{Default, Key, Kind, fixed};
-use knee_transit::impairment::{self, Form, IMPAIRMENTS};
+use knee_path::impairment::{self, Form, IMPAIRMENTS};
 use knee_units::Nanos;
 
 /// Those of every impairment, in the order of their list.

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use knee_keys::error::ScenarioError;
 use knee_keys::value::Value;
+use knee_path::impairment::{self, Impairments};
 use knee_path::queue;
 use knee_path::queue::BufferLimit;
 use knee_path::queue::policer::{Action, MAX_BURST_BYTES, PolicerSpec};
+use knee_path::trace::RateTrace;
 use knee_path::{AckLink, Backend, Path, RttChange};
-use knee_transit::impairment::{self, Impairments};
-use knee_transit::trace::RateTrace;
 use knee_units::params::Params;
 use knee_units::parse::BufferSize;
 use knee_units::{Nanos, Rate};

@@ -1,9 +1,9 @@
 //! Axes, and the cells that they make.
 
 use crate::common::{GOOD, edited, read};
+use knee_path::loss::{LossSpec, Pattern};
 use knee_scenario::workload::{Bulk, Transfer, Write};
 use knee_scenario::{WorkloadSpec, keys};
-use knee_transit::loss::{LossSpec, Pattern};
 
 #[test]
 fn axes_follow_the_file_and_the_last_is_fastest() {

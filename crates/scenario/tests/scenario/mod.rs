@@ -6,10 +6,10 @@ mod matrix;
 mod path;
 
 use crate::common::{GOOD, names, read};
+use knee_path::loss::{LossSpec, Pattern};
 use knee_path::queue::BufferLimit;
 use knee_scenario::workload::{Bulk, Write};
 use knee_scenario::{Cell, Pacing, Published, describe};
-use knee_transit::loss::{LossSpec, Pattern};
 use knee_units::{Nanos, Rate};
 
 const DESIGN_EXAMPLE: &str = r#"

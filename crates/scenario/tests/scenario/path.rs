@@ -1,10 +1,10 @@
 //! The path: buffers, policers, traces, impairments, queues.
 
 use crate::common::{GOOD, edited, names, read};
+use knee_path::impairment::{Form, IMPAIRMENTS, Key};
 use knee_path::queue::BufferLimit;
 use knee_path::queue::policer::Action;
 use knee_scenario::{describe, phase_noise};
-use knee_transit::impairment::{Form, IMPAIRMENTS, Key};
 use knee_units::Nanos;
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use knee_transit::loss::LossSpec;
-use knee_transit::trace::Schedule;
+use crate::loss::LossSpec;
+use crate::trace::Schedule;
 use knee_units::rng::Stream;
 use knee_units::{NEVER, Rate};
 use proptest::prelude::*;

@@ -1,8 +1,8 @@
 //! Walks the registry: whoever adds an impairment is enrolled here without a further line.
 
-use knee_transit::Transit;
-use knee_transit::impairment::{Form, IMPAIRMENTS, ImpairmentKind, ImpairmentSpec, Passage, Value};
-use knee_transit::trace::Outage;
+use knee_path::Transit;
+use knee_path::impairment::{Form, IMPAIRMENTS, ImpairmentKind, ImpairmentSpec, Passage, Value};
+use knee_path::trace::Outage;
 use knee_units::Nanos;
 use knee_units::rng::Stream;
 
