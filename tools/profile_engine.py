@@ -25,12 +25,12 @@ PARTS = (
     ("the algorithm, and calls of it", r"^cc/|crates/cc/|knee_cc|cc_thunk|cubic|bbr"),
     (
         "receiving: reassembly, window, ACK policy",
-        r"tcp/src/(receive|ecn|marks)|segment/src/reassembly|knee_tcp::(receive|ecn|marks)|knee_segment::reassembly",
+        r"tcp/src/(receive|reassembly|ecn|marks)|knee_tcp::(receive|reassembly|ecn|marks)",
     ),
     (
         "sending: what goes when, as segments",
-        r"tcp/src/(output|emit|pacer|small_queue|write|sndbuf|nagle|retransmit|segment)|segment/src/write_queue"
-        r"|knee_tcp::(output|emit|pacer|write|sndbuf|segment)|knee_segment::write_queue",
+        r"tcp/src/(output|emit|pacer|small_queue|write|sndbuf|nagle|retransmit|segment|write_queue)"
+        r"|knee_tcp::(output|emit|pacer|write|sndbuf|segment|write_queue)",
     ),
     ("timers and the hosts' clock", r"tcp/src/(timers|xmit_timer|host)|knee_tcp::(timers|host)"),
     ("an ACK's way through the sender", r"crates/tcp/|knee_tcp|min_rtt"),

@@ -3,8 +3,8 @@
 use knee_units::Nanos;
 
 use crate::CapturedPacket;
-use knee_segment::{ACK, AE, CWR, ECE, FIN, PSH, SYN, Segment, WINDOW_FIELD_MAX};
 use knee_tcp::HostConf;
+use knee_tcp::segment::{ACK, AE, CWR, ECE, FIN, PSH, SYN, Segment, WINDOW_FIELD_MAX};
 
 impl CapturedPacket {
     /// The record of a segment that `origin` sent.

@@ -3,7 +3,7 @@
 use knee_path::pipe::Passing;
 use knee_units::odds::likely;
 
-use knee_segment::{ACE, FIN, PSH, SYN, Segment, Slab};
+use knee_tcp::segment::{ACE, FIN, PSH, SYN, Segment, Slab};
 
 /// Largest packet that GRO builds, payload bytes (GRO_LEGACY_MAX_SIZE less headers).
 const GRO_MAX_BYTES: u32 = 65_535 - 52;
@@ -124,7 +124,7 @@ mod tests {
     use knee_path::packet::Ecn;
 
     use super::*;
-    use knee_segment::{ACK, CWR, SackBlocks};
+    use knee_tcp::segment::{ACK, CWR, SackBlocks};
 
     fn data(seq: u64) -> Segment {
         Segment {

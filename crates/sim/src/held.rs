@@ -2,7 +2,7 @@
 
 use knee_host::hash;
 use knee_scenario::GroTable;
-use knee_segment::Segment;
+use knee_tcp::segment::Segment;
 
 use crate::event::EndpointId;
 

@@ -7,7 +7,7 @@ use knee_host::{
 };
 use knee_path::pipe::Passing;
 use knee_scenario::{GroTable, Reception};
-use knee_segment::Segment;
+use knee_tcp::segment::Segment;
 use knee_units::head_queue::HeadQueue;
 use knee_units::rng::Stream;
 

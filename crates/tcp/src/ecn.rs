@@ -10,7 +10,7 @@ use knee_cc::EcnMode;
 use knee_path::packet::Ecn;
 use knee_units::odds::likely;
 
-use knee_segment::{ACE, AE, CWR, ECE, SYN, Segment};
+use crate::segment::{ACE, AE, CWR, ECE, SYN, Segment};
 
 /// ACE begins here, so that a middlebox that clears the bits shows.
 const ACE_START: u32 = 5;

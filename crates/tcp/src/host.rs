@@ -3,7 +3,7 @@
 use knee_units::Nanos;
 use knee_units::odds::unlikely;
 
-use knee_segment::Slab;
+use crate::segment::Slab;
 
 /// TCP_RTO_MAX
 pub const RTO_MAX_US: u64 = 120_000_000;
@@ -69,7 +69,7 @@ pub struct HostConf {
 /// tcp_select_initial_window(): the scale that lets so many bytes be offered in 16 bits.
 pub(crate) fn window_scale(mut space: u64) -> u8 {
     let mut wscale = 0;
-    while space > knee_segment::WINDOW_FIELD_MAX && wscale < 14 {
+    while space > crate::segment::WINDOW_FIELD_MAX && wscale < 14 {
         space >>= 1;
         wscale += 1;
     }
@@ -81,7 +81,7 @@ impl HostConf {
         let wscale = window_scale(settings.tcp_rmem_bytes[2]);
         let tick_ns = 1_000_000_000 / u64::from(settings.hz);
         HostConf {
-            mss_bytes: mtu_bytes - knee_segment::HEADER_BYTES,
+            mss_bytes: mtu_bytes - crate::segment::HEADER_BYTES,
             tick_ns,
             tick: Divisor::new(tick_ns),
             rto_max_jiffies: (RTO_MAX_US * 1_000).div_ceil(tick_ns),

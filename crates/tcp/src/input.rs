@@ -10,7 +10,7 @@ use super::scoreboard::DEFAULT_REORDERING;
 use super::undo::is_before;
 use super::xmit_timer::XmitTimerKind;
 use super::{CaState, Cx, Endpoint, State};
-use knee_segment::{ACK, PSH, SYN, Segment};
+use crate::segment::{ACK, PSH, SYN, Segment};
 
 /// What an ACK did: those of Linux' FLAG_* that matter here.
 #[derive(Clone, Copy, Debug, Default)]
@@ -502,7 +502,7 @@ mod tests {
     use super::super::scoreboard::Sacked;
     use super::super::testing::{MSS, segment, sender};
     use super::*;
-    use knee_segment::{ECE, SackBlocks};
+    use crate::segment::{ECE, SackBlocks};
 
     /// Linux' header prediction expects an ACK of something new, in order, with the window as it was and no option but
     /// the timestamps. An ACK that differs in one of these is on the slow path.

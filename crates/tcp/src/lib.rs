@@ -13,12 +13,13 @@
 //! - `recovery`, `undo`, `prr`, `probe` and `alert`: the loss state machine
 //! - `handshake`, `peer_window`: the handshake, the window that the peer offers
 //! - `xmit_timer`, `timers`: RTO, TLP, RACK's reordering timer, window probes
-//! - `sndbuf` with its write queue (knee_segment), `write`: what the application writes
+//! - `segment`: segments and trains of them, SACK blocks, the slab where they live until they arrive
+//! - `sndbuf` with its `write_queue`, `write`: what the application writes
 //! - `nagle`, `output`, `retransmit`, `emit`: what is sent and sent again, as segments
 //! - `pacer`, `small_queue`: when packets may leave, what waits in the qdisc
 //! - `usage`: whether the window is used
 //! - `rate`, `rtt`: delivery-rate samples, RTT and its minimum
-//! - `receive`: reassembly, ACK policy, SACK blocks, receive window
+//! - `receive` with its `reassembly`: ACK policy, SACK blocks, receive window
 //! - `ecn`, `marks`: marks, their echo and their count; what they do
 
 use knee_units::odds::unlikely;
@@ -42,6 +43,7 @@ mod probe;
 mod prr;
 mod rack;
 mod rate;
+mod reassembly;
 mod receive;
 mod recovery;
 mod retransmit;
@@ -49,6 +51,7 @@ mod rtt;
 mod rtx;
 mod sack;
 mod scoreboard;
+pub mod segment;
 mod small_queue;
 mod sndbuf;
 #[cfg(test)]
@@ -57,6 +60,7 @@ mod timers;
 mod undo;
 mod usage;
 mod write;
+mod write_queue;
 mod xmit_timer;
 
 use account::{Counters, Means, TimeSpent};
@@ -441,7 +445,7 @@ impl Endpoint {
 mod tests {
     use super::testing::sender;
     use super::*;
-    use knee_segment::Slab;
+    use crate::segment::Slab;
 
     /// Its first draw is due after ten seconds.
     #[test]

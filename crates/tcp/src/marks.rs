@@ -6,7 +6,7 @@ use knee_path::packet::Ecn;
 use super::ecn::DataMark;
 use super::input::{AckFlags, Before};
 use super::{Cx, Endpoint};
-use knee_segment::{ACK, Segment};
+use crate::segment::{ACK, Segment};
 
 /// Quick ACKs after a mark (tcp_enter_quickack_mode(sk, 2)).
 const QUICKACKS_ON_CE: u32 = 2;

@@ -10,7 +10,7 @@ use super::sndbuf::SKB_OVERHEAD_BYTES;
 use super::write::gso_max_bytes;
 use super::xmit_timer::XmitTimerKind;
 use super::{CaState, Cx, Endpoint, Limit, State};
-use knee_segment::{ACK, SYN, Segment};
+use crate::segment::{ACK, SYN, Segment};
 
 /// sysctl tcp_tso_rtt_log, sk_pacing_shift, tcp_min_tso_segs, tcp_tso_win_divisor
 const TSO_RTT_LOG: u32 = 9;

@@ -1,6 +1,6 @@
 //! The window that the other end offers.
 
-use knee_segment::{Segment, WINDOW_FIELD_MAX};
+use crate::segment::{Segment, WINDOW_FIELD_MAX};
 
 #[derive(Clone, Debug)]
 pub struct PeerWindow {

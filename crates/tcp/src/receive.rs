@@ -5,9 +5,9 @@ mod ack_policy;
 mod window;
 
 use super::{Cx, Endpoint, HostConf};
+use crate::reassembly::Reassembly;
+use crate::segment::{FIN, PSH, SackBlocks, Segment};
 use ack_policy::{AckPolicy, Due, MAX_QUICKACKS};
-use knee_segment::reassembly::Reassembly;
-use knee_segment::{FIN, PSH, SackBlocks, Segment};
 use knee_units::odds::{likely, unlikely};
 use window::ReceiveWindow;
 

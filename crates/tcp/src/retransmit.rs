@@ -4,7 +4,7 @@ use super::input::Rexmit;
 use super::output::Push;
 use super::xmit_timer::XmitTimerKind;
 use super::{Cx, Endpoint};
-use knee_segment::ACK;
+use crate::segment::ACK;
 
 impl Endpoint {
     /// tcp_xmit_recovery()

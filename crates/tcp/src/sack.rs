@@ -4,7 +4,7 @@ use super::input::AckFlags;
 use super::rate::RateSample;
 use super::scoreboard::Sacked;
 use super::{CaState, Cx, Endpoint};
-use knee_segment::Segment;
+use crate::segment::Segment;
 
 impl Endpoint {
     /// tcp_sacktag_write_queue(); returns when the first and the last were sent that are new and never retransmitted; 0: none.
@@ -103,7 +103,7 @@ mod tests {
     use super::super::testing::{MSS, segment, sender};
     use super::*;
     use crate::Clock;
-    use knee_segment::{SackBlocks, Slab};
+    use crate::segment::{SackBlocks, Slab};
 
     /// tcp_sacktag_write_queue(): after a timeout SACKs tell of reordering only while it may yet be undone.
     #[test]

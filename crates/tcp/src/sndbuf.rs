@@ -1,6 +1,6 @@
 //! The send buffer: what was written and not sent, and how much memory it may take with what is not acked.
 
-use knee_segment::write_queue::WriteQueue;
+use crate::write_queue::WriteQueue;
 
 /// What an skb of the write queue takes besides payload: sk_buff (256) and a
 /// head of MAX_TCP_HEADER (320) + skb_shared_info (320), as counted in truesize.

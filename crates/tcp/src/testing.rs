@@ -6,7 +6,7 @@ use knee_units::rng::Stream;
 
 use super::rtx::Seg;
 use super::{Endpoint, HostConf, State};
-use knee_segment::{ACK, SackBlocks, Segment};
+use crate::segment::{ACK, SackBlocks, Segment};
 
 pub const MSS: u64 = 1000;
 

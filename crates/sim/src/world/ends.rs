@@ -15,7 +15,7 @@ use crate::gro::{self, Batch};
 use crate::host::{Host, HostType, Late};
 use crate::machine::Machines;
 use crate::{Account, Options, Output, Rows};
-use knee_segment::{Segment, Slab};
+use knee_tcp::segment::{Segment, Slab};
 use knee_tcp::{Clock, Cx, Endpoint};
 
 /// All of a run but its path.

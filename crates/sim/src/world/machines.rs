@@ -16,8 +16,8 @@ mod veth;
 use std::collections::VecDeque;
 
 use knee_host::Cost;
-use knee_segment::{FIN, SYN};
 use knee_tcp::Pacing;
+use knee_tcp::segment::{FIN, SYN};
 use knee_units::NEVER;
 use knee_units::rng::Stream;
 

@@ -15,7 +15,7 @@ use crate::event::{EndpointId, EventQueue, Side, Target, Work};
 use crate::flow::{FlowSet, Flows};
 use crate::host::{self, HostType};
 use crate::{Options, Output, Progress, Rows, SimError};
-use knee_segment::Slab;
+use knee_tcp::segment::Slab;
 
 /// Hosts have been up for a while: clocks and jiffies never start at 0, which
 /// several fields use for "unset".

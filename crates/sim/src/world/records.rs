@@ -11,7 +11,7 @@ use super::ends::Ends;
 use crate::event::Side;
 use crate::flow::{Flow, RowId};
 use crate::{Account, CapturedPacket, Output, Rows};
-use knee_segment::Segment;
+use knee_tcp::segment::Segment;
 use knee_tcp::{HostConf, Limit};
 
 impl Ends {

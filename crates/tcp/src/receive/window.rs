@@ -1,8 +1,8 @@
 //! The window that a receiver offers, and the buffer behind it with its autotuning.
 
 use crate::host::window_scale;
+use crate::segment::{Segment, WINDOW_FIELD_MAX};
 use crate::{Cx, HostConf};
-use knee_segment::{Segment, WINDOW_FIELD_MAX};
 use knee_units::odds::{likely, unlikely};
 
 /// What a wire packet takes in the receive buffer: half a page and an sk_buff,

@@ -2,7 +2,7 @@
 
 use knee_host::{Bundle, Cost};
 use knee_scenario::Reception;
-use knee_segment::Segment;
+use knee_tcp::segment::Segment;
 
 use crate::job::Came;
 use crate::machine::{MachineConf, NAPI_WEIGHT, Qdisc, TxQueue};

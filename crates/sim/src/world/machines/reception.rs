@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 use knee_host::{Bundle, Cost, hash, pick};
 use knee_path::pipe::Passing;
 use knee_scenario::GroTable;
-use knee_segment::Segment;
+use knee_tcp::segment::Segment;
 use knee_units::NEVER;
 
 use super::super::ends::Ends;

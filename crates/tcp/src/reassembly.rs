@@ -4,7 +4,7 @@ use knee_units::ahead;
 use knee_units::odds::unlikely;
 use knee_units::ranges::RangeSet;
 
-use super::SackBlocks;
+use crate::segment::SackBlocks;
 
 /// Blocks that the last ACK surely reported (TCP_SACK_BLOCKS_EXPECTED).
 const SACK_BLOCKS_TOLD: usize = 2;

@@ -1,8 +1,4 @@
-//! A TCP segment on the wire, the slab that holds those under way, what a receiver has of their bytes, and what a sender has
-//! yet to send of its own.
-
-pub mod reassembly;
-pub mod write_queue;
+//! A TCP segment on the wire, and the slab that holds those under way.
 
 use knee_path::packet::Ecn;
 pub use knee_path::packet::HEADER_BYTES;
