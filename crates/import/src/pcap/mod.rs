@@ -1,10 +1,19 @@
 //! Packet captures (pcap, pcapng), as rows of `capture_acks` and
 //! `capture_connections`.
 //!
-//! [`knee_capture`] says what a capture tells of a connection; here are those that
-//! are open. Memory is bounded by them and by what is outstanding on them.
+//! Each packet goes through [`file`] (a record), [`packet`] (a TCP segment),
+//! [`connection`] (handshake, place of the capture) and [`sender`], of which a
+//! connection has two: what one side sent and what came back. Memory is bounded
+//! by the connections that are open and by what is outstanding on them.
 
+mod connection;
+mod file;
+mod interval;
+mod packet;
+mod quantiles;
+mod ranges;
 mod rows;
+mod sender;
 mod tables;
 
 use std::collections::BTreeMap;
@@ -12,12 +21,12 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use ahash::AHashMap;
-use knee_capture::connection::{Connection, Ended, Taken};
-use knee_capture::file::{Next, Reader, Record};
-use knee_capture::packet::{self, Decoded, Endpoint, Segment};
 use knee_observe::Anonymiser;
 use knee_observe::table::Table as _;
 
+use self::connection::{Connection, Ended, Taken};
+use self::file::{Next, Reader, Record};
+use self::packet::{Decoded, Endpoint, Segment};
 use self::rows::Rows;
 pub use self::tables::{CaptureAcks, CaptureConnections};
 use super::counts::counts;

@@ -1,13 +1,13 @@
 //! Rows of `capture_acks` and `capture_connections`.
 
-use knee_capture::connection::{Connection, Ended};
-use knee_capture::sender::Heard;
-use knee_capture::{Interval, Told};
 use knee_observe::Anonymiser;
 use knee_observe::column::{Numbers, set};
 
 use super::super::Filled;
 use super::super::fill::{add_row, put_away};
+use super::connection::{Connection, Ended, Told};
+use super::interval::Interval;
+use super::sender::Heard;
 use super::tables::{CaptureAcks, CaptureConnections};
 
 /// Begins a row of either table: when, of which connection, between which ends.

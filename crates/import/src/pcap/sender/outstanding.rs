@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ranges::Ranges;
+use crate::pcap::ranges::Ranges;
 
 struct Sent {
     end: u64,

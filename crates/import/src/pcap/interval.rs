@@ -1,6 +1,6 @@
 //! What the ACKs of an interval said.
 
-use crate::sender::Heard;
+use crate::pcap::sender::Heard;
 
 /// The ACKs of an interval so far.
 #[derive(Default)]

@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use self::again::Again;
 use self::outstanding::Outstanding;
 use self::stamps::Stamps;
-use crate::packet::{ACK, CE, ECE, FIN, RST, SYN, Segment};
-use crate::quantiles::Quantiles;
-use crate::ranges::Ranges;
+use crate::pcap::packet::{ACK, CE, ECE, FIN, RST, SYN, Segment};
+use crate::pcap::quantiles::Quantiles;
+use crate::pcap::ranges::Ranges;
 
 /// Room below for what was sent before the capture began.
 const FIRST: u64 = 1 << 33;

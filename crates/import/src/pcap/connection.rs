@@ -1,8 +1,8 @@
 //! A connection: its handshake, its two senders and how it ends.
 
-use crate::interval::Interval;
-use crate::packet::{ACK, Endpoint, RST, SYN, Segment};
-use crate::sender::{Heard, Sender};
+use crate::pcap::interval::Interval;
+use crate::pcap::packet::{ACK, Endpoint, RST, SYN, Segment};
+use crate::pcap::sender::{Heard, Sender};
 
 /// Two legs of a round trip below this together are the hosts' own time as much
 /// as the path's: they tell nothing of the place.
