@@ -21,8 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "knee-tables": set(),
     "knee-host": {"knee-units"},
     "knee-path": {"knee-tables", "knee-units"},
-    "knee-keys": {"knee-host", "knee-path", "knee-tables", "knee-units"},
-    "knee-scenario": {"knee-keys", "knee-path", "knee-tables", "knee-units"},
+    "knee-scenario": {"knee-host", "knee-path", "knee-tables", "knee-units"},
     "knee-tcp": {"knee-cc", "knee-path", "knee-tables", "knee-units"},
     "knee-sim": {
         "knee-cc",
@@ -75,10 +74,10 @@ ALLOWED: dict[str, set[str]] = {
     },
 }
 # Crates that are pure: none of these may stand in them.
-PURE = ("units", "tables", "path", "keys", "scenario", "run")
+PURE = ("units", "tables", "path", "scenario", "run")
 IMPURE = re.compile(r"std::(fs|net|thread|process|env)\b|\b(Instant|SystemTime)::now\b|\bthread_rng\b")
 # Crates that compute a cell's tables, which are the same on every platform.
-PORTABLE = ("units", "tables", "path", "host", "keys", "scenario", "tcp", "sim", "run")
+PORTABLE = ("units", "tables", "path", "host", "scenario", "tcp", "sim", "run")
 # What std leaves to the platform, whose last bits differ; sqrt, round and the like are exact everywhere.
 OF_THE_PLATFORM = re.compile(
     r"(\.|\bf64::)(a?(sin|cos|tan)h?|sin_cos|atan2|cbrt|exp(2|_m1)?|hypot|ln(_1p)?|log(2|10)?|pow[if]|(ln_)?gamma)\("

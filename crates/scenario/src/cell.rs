@@ -6,10 +6,10 @@ mod host;
 pub use flow::FlowSpec;
 pub use host::{GroTable, Host, PacingTimer, Reception, SendStamps};
 
-use knee_keys::key::Default::{Required, Value, Words};
-use knee_keys::key::{Kind, fixed, key, secs, us};
-use knee_keys::keyed;
-use knee_keys::named;
+use crate::key::Default::{Required, Value, Words};
+use crate::key::keyed::keyed;
+use crate::key::keyed::named;
+use crate::key::{Kind, fixed, key, secs, us};
 use knee_path::Path;
 use knee_path::packet::HEADER_BYTES;
 use knee_tables::KeptSamples;

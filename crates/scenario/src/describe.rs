@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use knee_keys::keyed::Shown;
-use knee_keys::names::Names;
-use knee_keys::settings::ParamInfo;
+use crate::key::keyed::Shown;
+use crate::key::names::Names;
+use crate::key::settings::ParamInfo;
 use knee_path::impairment::ImpairmentSpec;
 use knee_path::queue::BufferLimit;
 use knee_path::queue::policer::Action;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use knee_keys::error::{MOST_LISTED, Mistakes, ScenarioError};
+use crate::key::error::{MOST_LISTED, Mistakes, ScenarioError};
 
 use crate::besides::{Expect, Published};
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use knee_keys::names::Names;
+use crate::key::names::Names;
 use knee_units::files::ReadFile;
 use knee_units::parse::quoted;
 use serde::{Deserialize, Serialize};

@@ -8,8 +8,8 @@ mod path;
 
 use std::sync::LazyLock;
 
+use crate::key::{Default, Key};
 use axes::{SAMPLE, ZIP};
-use knee_keys::key::{Default, Key};
 use list::{EXPECT, FLOW, PUBLISHED, RECEIVER, TITLE};
 use path::{HOP, WHOLE};
 

@@ -11,6 +11,7 @@ mod cell;
 mod describe;
 mod error;
 mod form;
+mod key;
 mod keys;
 mod matrix;
 mod read;
@@ -18,6 +19,11 @@ mod resolve;
 pub mod workload;
 mod zip;
 
+pub use crate::key::error::{Problem, ScenarioError};
+pub use crate::key::keyed::Bytes;
+pub use crate::key::names::{AlgorithmInfo, Names};
+pub use crate::key::profile;
+pub use crate::key::settings::{Form, ParamInfo};
 pub use besides::{Expect, Published};
 pub use cautions::{cautions, is_random, phase_noise};
 pub use cell::*;
@@ -25,18 +31,13 @@ pub use describe::{Fact, bdp_bytes, describe};
 pub use error::ScenarioErrors;
 pub use form::{CellError, read_cell};
 pub use keys::{KeyDoc, keys};
-pub use knee_keys::error::{Problem, ScenarioError};
-pub use knee_keys::keyed::Bytes;
-pub use knee_keys::names::{AlgorithmInfo, Names};
-pub use knee_keys::profile;
-pub use knee_keys::settings::{Form, ParamInfo};
 pub use workload::WorkloadSpec;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use knee_keys::error::Mistakes;
+use crate::key::error::Mistakes;
 use knee_units::Nanos;
 use knee_units::files::Files;
 

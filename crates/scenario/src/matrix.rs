@@ -3,9 +3,9 @@
 //! No combination is kept. A cell's number says which value of each axis it has, and where some combinations are no cells,
 //! a list says which are.
 
-use knee_keys::error::{Mistakes, Problem};
-use knee_keys::key::Kind;
-use knee_keys::value::Value;
+use crate::key::Kind;
+use crate::key::error::{Mistakes, Problem};
+use crate::key::value::Value;
 
 use std::collections::{HashMap, HashSet};
 

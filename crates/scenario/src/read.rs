@@ -4,10 +4,10 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 
-use knee_keys::error::{Mistakes, Problem};
-use knee_keys::key::{Default, Key};
-use knee_keys::names::Names;
-use knee_keys::value::{self, Value};
+use crate::key::error::{Mistakes, Problem};
+use crate::key::names::Names;
+use crate::key::value::{self, Value};
+use crate::key::{Default, Key};
 use knee_units::files::{Files, ReadFiles};
 use knee_units::parse::quoted;
 use toml_edit::{Document, Item, Key as TomlKey, Table, TableLike};

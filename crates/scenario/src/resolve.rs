@@ -8,10 +8,10 @@ mod values;
 
 use std::cell::Cell as Flag;
 
-use knee_keys::error::{Mistakes, Problem, ScenarioError};
-use knee_keys::names::Names;
-use knee_keys::sizes::SizeSpec;
-use knee_keys::value::Value;
+use crate::key::error::{Mistakes, Problem, ScenarioError};
+use crate::key::names::Names;
+use crate::key::sizes::SizeSpec;
+use crate::key::value::Value;
 use knee_path::loss::LossSpec;
 use knee_units::parse::quoted;
 use knee_units::{Nanos, Rate};

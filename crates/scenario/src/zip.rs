@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use knee_keys::error::{Mistakes, Problem, nearest};
+use crate::key::error::{Mistakes, Problem, nearest};
 use knee_units::parse::quoted;
 
 use crate::axes::Zip;

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use knee_keys::key::Default::{Value, Words};
-use knee_keys::key::{INT_MAX, Kind, key, secs};
-use knee_keys::keyed;
-use knee_keys::keyed::Bytes;
+use crate::key::Default::{Value, Words};
+use crate::key::keyed::Bytes;
+use crate::key::keyed::keyed;
+use crate::key::{INT_MAX, Kind, key, secs};
 use knee_units::{Nanos, Rate};
 use serde::Serialize;
 

@@ -1,9 +1,9 @@
 //! The hosts of one side, and their keys: `[sender]` and `[receiver]`.
 
-use knee_keys::key::Default::Value;
-use knee_keys::key::{GIB, INT_MAX, Key, Kind, key, ms, secs, us};
-use knee_keys::keyed;
-use knee_keys::profile::Profile;
+use crate::key::Default::Value;
+use crate::key::keyed::keyed;
+use crate::key::profile::Profile;
+use crate::key::{GIB, INT_MAX, Key, Kind, key, ms, secs, us};
 use knee_units::Nanos;
 use knee_units::cpus::Cpus;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! The keys of `[[zip]]` and `[[sample]]`.
 
-use knee_keys::key::Default::{Required, Value, Words};
-use knee_keys::key::{Key, Kind, fixed, key};
+use crate::key::Default::{Required, Value, Words};
+use crate::key::{Key, Kind, fixed, key};
 
 use crate::axes::MAX_CELLS;
 

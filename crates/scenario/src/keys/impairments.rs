@@ -1,6 +1,6 @@
 //! The keys of impairments, as the other keys of a hop.
 
-use knee_keys::key::{Default, Key, Kind, fixed};
+use crate::key::{Default, Key, Kind, fixed};
 use knee_path::impairment::{self, Form, IMPAIRMENTS};
 use knee_units::Nanos;
 
@@ -25,7 +25,7 @@ fn key(key: &'static impairment::Key) -> Key {
         // As long as the registry: for ever.
         text => Default::Value(text.leak()),
     };
-    let made = knee_keys::key::key(key.name, kind, default, key.doc, key.source);
+    let made = crate::key::key(key.name, kind, default, key.doc, key.source);
     match kind.takes_list() {
         true => fixed(made),
         false => made,

@@ -2,8 +2,8 @@
 //!
 //! Defaults are those of Linux 6.18, unless the source beside them says otherwise.
 
-use knee_keys::key::Default::{Required, Value, Words};
-use knee_keys::key::{Key, Kind, fixed, key, secs, us};
+use crate::key::Default::{Required, Value, Words};
+use crate::key::{Key, Kind, fixed, key, secs, us};
 
 use crate::workload::WORKLOADS;
 

@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use knee_keys::key::Default::{Required, Value, Words};
-use knee_keys::key::{Key, Kind, fixed, key, secs};
+use crate::key::Default::{Required, Value, Words};
+use crate::key::{Key, Kind, fixed, key, secs};
 use knee_path::queue;
 use knee_path::queue::policer::MAX_BURST_BYTES;
 use knee_units::Nanos;

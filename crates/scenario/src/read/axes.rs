@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use knee_keys::error::Problem;
-use knee_keys::value::{self, Value};
+use crate::key::error::Problem;
+use crate::key::value::{self, Value};
 use knee_units::parse::on_one_line;
 use knee_units::rng::Stream;
 use toml_edit::{Item, Table, TableLike, Value as Toml};

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use knee_keys::error::{Problem, nearest};
-use knee_keys::settings::ParamInfo;
+use crate::key::error::{Problem, nearest};
+use crate::key::settings::ParamInfo;
 use knee_path::queue;
 use toml_edit::{Item, Value as Toml};
 

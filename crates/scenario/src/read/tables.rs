@@ -1,7 +1,7 @@
 //! The tables of a file: where each begins, and what stands in the place of one.
 
-use knee_keys::error::Problem;
-use knee_keys::value;
+use crate::key::error::Problem;
+use crate::key::value;
 use toml_edit::{Item, Table, TableLike, Value as Toml};
 
 use super::{Reader, not, shown_item};

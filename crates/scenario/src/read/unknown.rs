@@ -1,7 +1,7 @@
 //! Keys that no table has: what is known there, and what is probably meant.
 
-use knee_keys::error::{Problem, nearest};
-use knee_keys::key::Key;
+use crate::key::Key;
+use crate::key::error::{Problem, nearest};
 use knee_path::queue;
 
 use super::{ACK, Reader};

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use knee_keys::error::Problem;
-use knee_keys::key::Key;
-use knee_keys::value::{self, Value};
+use crate::key::Key;
+use crate::key::error::Problem;
+use crate::key::value::{self, Value};
 use knee_units::parse::quoted;
 use toml_edit::{Array, Item, Value as Toml};
 

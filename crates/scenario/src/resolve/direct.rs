@@ -1,6 +1,6 @@
 //! A path that emulates nothing: `path.backend = "veth"` joins the two hosts directly, so keys that would act are refused.
 
-use knee_keys::error::ScenarioError;
+use crate::key::error::ScenarioError;
 use knee_path::queue::{BufferLimit, QUEUES};
 use knee_path::{Backend, Path};
 

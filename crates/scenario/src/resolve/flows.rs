@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use knee_keys::error::ScenarioError;
-use knee_keys::value::Value;
+use crate::key::error::ScenarioError;
+use crate::key::value::Value;
 use knee_units::Nanos;
 
 use super::Resolver;

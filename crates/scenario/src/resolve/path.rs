@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use knee_keys::error::ScenarioError;
-use knee_keys::value::Value;
+use crate::key::error::ScenarioError;
+use crate::key::value::Value;
 use knee_path::impairment::{self, Impairments};
 use knee_path::queue;
 use knee_path::queue::BufferLimit;

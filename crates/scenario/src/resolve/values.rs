@@ -1,9 +1,9 @@
 //! One table of a cell under way, for those who read keys of their own.
 
-use knee_keys::error::{Problem, ScenarioError};
-use knee_keys::sizes::SizeSpec;
-use knee_keys::value::Value;
-use knee_keys::values::Values;
+use crate::key::error::{Problem, ScenarioError};
+use crate::key::sizes::SizeSpec;
+use crate::key::value::Value;
+use crate::key::values::Values;
 use knee_units::Rate;
 
 use super::Resolver;

@@ -1,7 +1,7 @@
 //! Data without end, as `iperf3 -t`.
 
-use knee_keys::keyed;
-use knee_keys::keyed::Shown;
+use crate::key::keyed::Shown;
+use crate::key::keyed::keyed;
 use knee_units::Nanos;
 use serde::Serialize;
 

@@ -16,13 +16,13 @@ pub mod web;
 
 use std::ops::Deref;
 
-use knee_keys::error::ScenarioError;
-use knee_keys::key::Default::Words;
-use knee_keys::key::{GIB, Key, Kind, key};
-use knee_keys::keyed::{Field, Shown};
-pub use knee_keys::sizes;
-use knee_keys::value::Value;
-use knee_keys::values::Values;
+use crate::key::Default::Words;
+use crate::key::error::ScenarioError;
+use crate::key::keyed::{Field, Shown};
+pub use crate::key::sizes;
+use crate::key::value::Value;
+use crate::key::values::Values;
+use crate::key::{GIB, Key, Kind, key};
 use knee_units::Nanos;
 use knee_units::rng::Stream;
 use serde::Serialize;

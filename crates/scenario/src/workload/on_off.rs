@@ -1,9 +1,9 @@
 //! Data without end, with pauses: cross traffic that comes and goes.
 
-use knee_keys::key::Default::Value;
-use knee_keys::key::{Kind, key, ms, secs};
-use knee_keys::keyed;
-use knee_keys::keyed::Shown;
+use crate::key::Default::Value;
+use crate::key::keyed::Shown;
+use crate::key::keyed::keyed;
+use crate::key::{Kind, key, ms, secs};
 use knee_units::Nanos;
 use serde::Serialize;
 

@@ -1,10 +1,10 @@
 //! Programs of the user's at both ends: `redis-server` and `redis-benchmark`,
 //! `iperf3 -s` and `iperf3 -c`. Only a lab can run them.
 
-use knee_keys::key::Default::Words;
-use knee_keys::key::{Kind, key};
-use knee_keys::keyed;
-use knee_keys::keyed::Shown;
+use crate::key::Default::Words;
+use crate::key::keyed::Shown;
+use crate::key::keyed::keyed;
+use crate::key::{Kind, key};
 use knee_units::Nanos;
 use knee_units::rng::Stream;
 use serde::Serialize;

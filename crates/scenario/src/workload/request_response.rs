@@ -4,10 +4,10 @@
 
 use std::collections::VecDeque;
 
-use knee_keys::key::Default::Value;
-use knee_keys::key::{GIB, Kind, key, secs};
-use knee_keys::keyed;
-use knee_keys::keyed::Shown;
+use crate::key::Default::Value;
+use crate::key::keyed::Shown;
+use crate::key::keyed::keyed;
+use crate::key::{GIB, Kind, key, secs};
 use knee_units::Nanos;
 use knee_units::rng::Stream;
 use serde::Serialize;

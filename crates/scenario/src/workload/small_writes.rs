@@ -1,9 +1,9 @@
 //! Many small writes, then close: what a receiver makes of data that comes in crumbs, as a service that answers in pieces.
 
-use knee_keys::key::Default::Value;
-use knee_keys::key::{Kind, key};
-use knee_keys::keyed;
-use knee_keys::keyed::Shown;
+use crate::key::Default::Value;
+use crate::key::keyed::Shown;
+use crate::key::keyed::keyed;
+use crate::key::{Kind, key};
 use serde::Serialize;
 
 use super::{Apps, Counts, Example, WRITE, Workload, WorkloadKind, Write, transfer};

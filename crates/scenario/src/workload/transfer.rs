@@ -1,9 +1,9 @@
 //! A fixed amount of data, then close: the time until the far end has it all.
 
-use knee_keys::key::Default::Words;
-use knee_keys::key::{Kind, key};
-use knee_keys::keyed;
-use knee_keys::keyed::Shown;
+use crate::key::Default::Words;
+use crate::key::keyed::Shown;
+use crate::key::keyed::keyed;
+use crate::key::{Kind, key};
 use knee_units::Nanos;
 use serde::Serialize;
 

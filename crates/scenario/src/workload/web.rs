@@ -4,13 +4,13 @@
 //! When they come and how large they are is drawn from the repetition's seed
 //! before the run, so that both engines carry the same transfers.
 
-use knee_keys::error::ScenarioError;
-use knee_keys::key::Default::{Value, Words};
-use knee_keys::key::{Key, Kind, key};
-use knee_keys::keyed;
-use knee_keys::keyed::Shown;
-use knee_keys::sizes::SizeSpec;
-use knee_keys::values::Values;
+use crate::key::Default::{Value, Words};
+use crate::key::error::ScenarioError;
+use crate::key::keyed;
+use crate::key::keyed::Shown;
+use crate::key::sizes::SizeSpec;
+use crate::key::values::Values;
+use crate::key::{Key, Kind, key};
 use knee_units::Nanos;
 use knee_units::rng::Stream;
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! Settings of a host whose values are names.
 
-use knee_keys::named;
+use crate::key::keyed::named;
 
 named! {
     /// How packets come from the NIC.

@@ -8,8 +8,8 @@ use knee_units::params::{Param, Unit};
 use knee_units::parse::{self, UnitError};
 use toml_edit::Value as Toml;
 
-use crate::error::Problem;
-use crate::value::{self, Value};
+use crate::key::error::Problem;
+use crate::key::value::{self, Value};
 
 /// A parameter with its bounds (inclusive), whoever lists it.
 #[derive(Clone, Debug, PartialEq)]

@@ -12,11 +12,11 @@ use knee_units::parse::{self, BufferSize, UnitError, did_you_mean, quoted};
 use knee_units::{Nanos, Rate};
 use toml_edit::Value as Toml;
 
-use crate::error::{Problem, nearest};
+use crate::key::error::{Problem, nearest};
+use crate::key::names::Names;
+use crate::key::profile::{Profile, ProfileError};
+use crate::key::sizes::{SizeError, SizeSpec};
 use crate::key::{Kind, cost_names, loss_names, size_names};
-use crate::names::Names;
-use crate::profile::{Profile, ProfileError};
-use crate::sizes::{SizeError, SizeSpec};
 
 /// What a list of processors is that names none.
 pub(crate) const ANY: &str = "any";

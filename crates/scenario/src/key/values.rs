@@ -2,11 +2,11 @@
 
 use knee_units::Rate;
 
-use crate::error::ScenarioError;
 use crate::key::Key;
-use crate::keyed::Field;
-use crate::sizes::SizeSpec;
-use crate::value::Value;
+use crate::key::error::ScenarioError;
+use crate::key::keyed::Field;
+use crate::key::sizes::SizeSpec;
+use crate::key::value::Value;
 
 /// The values of one table at a point of the matrix.
 pub trait Values {

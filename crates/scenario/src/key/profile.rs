@@ -8,7 +8,7 @@ use knee_units::parse::quoted;
 use serde::Serialize;
 use toml_edit::{Document, Item, TableLike};
 
-use crate::error::nearest;
+use crate::key::error::nearest;
 
 /// Hosts whose work takes no time.
 pub const NONE: &str = "none";
@@ -28,12 +28,12 @@ pub static SHIPPED: &[Shipped] = &[
     Shipped {
         name: "published",
         summary: "a server of about 2018, assembled from published figures",
-        text: include_str!("../../../hosts/published.toml"),
+        text: include_str!("../../../../hosts/published.toml"),
     },
     Shipped {
         name: "linux-6.18-vm",
         summary: "a virtual machine with two processors of an AMD EPYC, Linux 6.18, measured",
-        text: include_str!("../../../hosts/linux-6.18-vm.toml"),
+        text: include_str!("../../../../hosts/linux-6.18-vm.toml"),
     },
 ];
 

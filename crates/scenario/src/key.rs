@@ -1,12 +1,21 @@
-//! What a key is: its kind with its bounds, what holds without it, and what it means.
+//! What a key is: its kind with its bounds, what holds without it, and what it means. Here are also the value that a file
+//! gives it, the field of a struct that has that value, and the words in which a value is refused. Which keys there are,
+//! [`crate::keys`] says.
+
+pub mod error;
+pub mod keyed;
+pub mod names;
+pub mod profile;
+pub mod settings;
+pub mod sizes;
+pub mod value;
+pub mod values;
 
 use knee_path::loss;
 use knee_units::Nanos;
 use knee_units::parse::{
     BUFFER_FORMS, BYTES_FORMS, DURATION_FORMS, FIGURE_FORMS, PER_SEC_FORMS, RATE_FORMS, SHARE_FORMS,
 };
-
-use crate::{profile, sizes};
 
 /// Most that a sysctl or socket option of type int can say.
 pub const INT_MAX: u64 = i32::MAX as u64;

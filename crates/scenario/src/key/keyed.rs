@@ -4,9 +4,9 @@ use knee_tables::KeptSamples;
 use knee_units::cpus::Cpus;
 use knee_units::{Nanos, Rate};
 
+use crate::key::profile::{self, Profile};
+use crate::key::value::{ANY, Value};
 use crate::key::{Key, Kind};
-use crate::profile::{self, Profile};
-use crate::value::{ANY, Value};
 
 /// A type that a key's value has in a cell.
 pub trait Field: Sized {
@@ -46,7 +46,6 @@ pub fn shown<T: Field>(keys: &'static [Key], field: &T) -> Vec<Shown> {
 /// - `lines`, which describe it.
 ///
 /// So a further key needs nothing but its field here and somebody who uses that.
-#[macro_export]
 macro_rules! keyed {
     (
         $(#[$meta:meta])*
@@ -74,7 +73,7 @@ macro_rules! keyed {
             /// With what a table says of its keys.
             #[allow(clippy::too_many_arguments, reason = "each has the name of its field")]
             pub(crate) fn read(
-                from: &dyn $crate::values::Values,
+                from: &dyn $crate::key::values::Values,
                 $( $( $( $given: $given_type, )* )? )*
             ) -> $name {
                 $name {
@@ -89,13 +88,13 @@ macro_rules! keyed {
             }
 
             /// Its keys with their values, in the order of the fields.
-            pub(crate) fn lines(&self) -> Vec<$crate::keyed::Shown> {
+            pub(crate) fn lines(&self) -> Vec<$crate::key::keyed::Shown> {
                 let of_fields = [
                     $(
-                        $( $( vec![$crate::keyed::Shown::Given(stringify!($given))], )* )?
+                        $( $( vec![$crate::key::keyed::Shown::Given(stringify!($given))], )* )?
                         $( {
                             const KEYS: &[$crate::key::Key] = &[$($key),+];
-                            $crate::keyed::shown(KEYS, &self.$field)
+                            $crate::key::keyed::shown(KEYS, &self.$field)
                         }, )?
                     )*
                 ];
@@ -104,6 +103,7 @@ macro_rules! keyed {
         }
     };
 }
+pub(crate) use keyed;
 
 impl Field for bool {
     fn read(values: &[Option<&Value>]) -> Option<bool> {
@@ -278,7 +278,6 @@ impl Field for Option<Box<Profile>> {
 }
 
 /// Declares a type for one of a few names: a variant beside the name that scenarios write.
-#[macro_export]
 macro_rules! named {
     (
         $(#[$meta:meta])*
@@ -304,10 +303,10 @@ macro_rules! named {
             }
         }
 
-        impl $crate::keyed::Field for $type {
-            fn read(values: &[Option<&$crate::value::Value>]) -> Option<$type> {
+        impl $crate::key::keyed::Field for $type {
+            fn read(values: &[Option<&$crate::key::value::Value>]) -> Option<$type> {
                 match values {
-                    $( [Some($crate::value::Value::Name($name))] => Some($type::$variant), )*
+                    $( [Some($crate::key::value::Value::Name($name))] => Some($type::$variant), )*
                     _ => None,
                 }
             }
@@ -317,9 +316,10 @@ macro_rules! named {
             }
         }
 
-        impl $crate::keyed::Choice for $type {}
+        impl $crate::key::keyed::Choice for $type {}
     };
 }
+pub(crate) use named;
 
 /// A value that the file need not give.
 pub trait Choice: Field {}

@@ -2,7 +2,7 @@
 
 use knee_units::files::ReadFile;
 
-use crate::settings::ParamInfo;
+use crate::key::settings::ParamInfo;
 
 /// What a scenario may name but the reader of scenarios does not know.
 #[derive(Clone, Debug, Default)]
