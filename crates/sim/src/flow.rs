@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::mem::offset_of;
+use std::num::NonZeroU64;
 use std::ops::{Index, IndexMut};
 
 use knee_scenario::workload::Apps;
@@ -38,8 +39,8 @@ pub struct Flow {
     /// The number of the host at each side.
     pub hosts: [u32; 2],
     pub open_ns: u64,
-    /// How much it is to carry; `None`: it is no finite transfer.
-    pub transfer_bytes: Option<u64>,
+    /// How much it is to carry, 1 B at least; `None`: it is no finite transfer.
+    pub transfer_bytes: Option<NonZeroU64>,
     /// Payload of copies that the path made.
     pub duplicated_bytes: u64,
     /// Of an application that asks, once it has had an answer.
@@ -443,7 +444,7 @@ impl Flow {
             completion_us: completed_ns
                 .map(|ns| ((ns - self.open_ns) / 1_000) as i64)
                 .filter(|_| !asks),
-            transfer_bytes: self.transfer_bytes.map(|bytes| bytes as i64),
+            transfer_bytes: self.transfer_bytes.map(|bytes| bytes.get() as i64),
             slowdown: completed_ns
                 .zip(id.least_completion)
                 .map(|(ns, least)| (ns - self.open_ns) as f64 / least.0 as f64),

@@ -1,6 +1,7 @@
 //! Connections come and go: each is made when it opens, and given up when both ends are done and nothing of it is under way.
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use knee_cc::{Instance, UnderWay};
@@ -266,7 +267,8 @@ impl Ends {
             hosts,
             under_way: 0,
             open_ns: self.boot_ns + connection.open.0,
-            transfer_bytes: spec.workload.transfer_bytes(connection.bytes),
+            transfer_bytes: (spec.workload.transfer_bytes(connection.bytes))
+                .and_then(NonZeroU64::new),
             dropped_bytes: 0,
             duplicated_bytes: 0,
             path_lost_pkts: 0,

@@ -219,7 +219,7 @@ impl Ends {
             workload: spec.workload.kind().name,
             least_completion: flow
                 .transfer_bytes
-                .and_then(|bytes| self.cell.least_completion(spec, bytes)),
+                .and_then(|bytes| self.cell.least_completion(spec, bytes.get())),
             boot_ns: self.boot_ns,
         };
         self.rows.flows.push(flow.row(id, self.now_ns));
