@@ -1,4 +1,4 @@
-"""Dependencies point one way (CONTRIBUTING.md, "The map")."""
+"""Dependencies point one way (docs/architecture.md, "The rooms")."""
 
 from __future__ import annotations
 
@@ -14,64 +14,11 @@ import pytest
 
 from sources import ROOT, files, program, read
 
-# What each crate of ours may import of ours.
-ALLOWED: dict[str, set[str]] = {
-    "knee-cc": set(),
-    "knee-units": set(),
-    "knee-tables": set(),
-    "knee-host": {"knee-units"},
-    "knee-path": {"knee-tables", "knee-units"},
-    "knee-scenario": {"knee-host", "knee-path", "knee-tables", "knee-units"},
-    "knee-tcp": {"knee-cc", "knee-path", "knee-tables", "knee-units"},
-    "knee-sim": {
-        "knee-cc",
-        "knee-host",
-        "knee-path",
-        "knee-scenario",
-        "knee-tables",
-        "knee-tcp",
-        "knee-units",
-    },
-    "knee-run": {"knee-cc", "knee-path", "knee-scenario", "knee-sim", "knee-tables", "knee-units"},
-    "knee-link": {"knee-path", "knee-tables", "knee-units"},
-    "knee-observe": {"knee-tables"},
-    "knee-import": {"knee-observe", "knee-tables", "knee-units"},
-    "knee-collect": {"knee-observe", "knee-units"},
-    "knee-loader": {"knee-cc", "knee-collect", "knee-observe", "knee-scenario"},
-    "knee-live": {"knee-collect", "knee-loader", "knee-observe", "knee-tables", "knee-units"},
-    "knee-lab": {
-        "knee-collect",
-        "knee-link",
-        "knee-loader",
-        "knee-observe",
-        "knee-path",
-        "knee-scenario",
-        "knee-tables",
-        "knee-units",
-    },
-    "knee-fuzz": {
-        "knee-collect",
-        "knee-import",
-        "knee-observe",
-        "knee-path",
-        "knee-scenario",
-        "knee-units",
-    },
-    "knee-py": {
-        "knee-cc",
-        "knee-collect",
-        "knee-host",
-        "knee-import",
-        "knee-lab",
-        "knee-live",
-        "knee-loader",
-        "knee-observe",
-        "knee-path",
-        "knee-run",
-        "knee-scenario",
-        "knee-tables",
-        "knee-units",
-    },
+# A crate's row in the table of rooms of docs/architecture.md: its name, what is in it, what it imports of ours.
+ROOM = re.compile(r"^\| (?:`cc/`, )?`(?:crates/)?([a-z]+)` \| [^|]+ \| ((?:`[a-z]+`(?:, )?)+|none) \|$", re.MULTILINE)
+ROOMS = {
+    f"knee-{name}": {f"knee-{each}" for each in re.findall(r"`(\w+)`", imports)}
+    for name, imports in ROOM.findall(read(Path("docs/architecture.md")))
 }
 # Crates that are pure: none of these may stand in them.
 PURE = ("units", "tables", "path", "scenario", "run")
@@ -101,13 +48,18 @@ def crates() -> dict[str, set[str]]:
 
 
 def test_every_crate_has_its_place_in_the_order(crates: dict[str, set[str]]) -> None:
-    assert set(crates) == set(ALLOWED)
+    """In the table of rooms, below all that it imports, and in the map of CONTRIBUTING.md."""
+    assert set(crates) == set(ROOMS)
+    order = list(ROOMS)
+    for name, imports in ROOMS.items():
+        assert all(order.index(each) < order.index(name) for each in imports), name
+    mapped = re.findall(r"^crates/(\w+)/ ", read(Path("CONTRIBUTING.md")), re.MULTILINE)
+    assert sorted(f"knee-{name}" for name in mapped) == sorted(ROOMS)
 
 
-@pytest.mark.parametrize("name", ALLOWED)
-def test_a_crate_imports_only_what_is_below_it(crates: dict[str, set[str]], name: str) -> None:
-    ours = crates[name] & set(ALLOWED)
-    assert ours <= ALLOWED[name], f"{name} may not depend on {ours - ALLOWED[name]}"
+@pytest.mark.parametrize("name", ROOMS)
+def test_a_crate_imports_what_the_table_of_rooms_says(crates: dict[str, set[str]], name: str) -> None:
+    assert crates[name] & set(ROOMS) == ROOMS[name]
 
 
 @pytest.mark.parametrize("crate", PURE)
