@@ -494,7 +494,7 @@ def compose(parts: Sequence[Path], order: str | None, out: int, path: Path) -> l
     """
 
 class Folder:
-    """A folder that is held by its descriptor, to be written into; see `crates/observe/src/folder.rs`. `make`: it and
+    """A folder that is held by its descriptor, to be written into; see `crates/store/src/folder.rs`. `make`: it and
     those above are made if need be; `of_root`, which makes it too: nobody but root may write any folder on the way.
 
     Methods raise OSError, and RunFolderError for what is refused: a folder of another user, for root; a link, a FIFO or

@@ -3,7 +3,7 @@
     with replacing(Path("report.html")) as file:
         file.write(b"...")
 
-`_core.Folder` does it (`crates/observe/src/folder.rs`), as it does for the recorder: names are taken within a folder's
+`_core.Folder` does it (`crates/store/src/folder.rs`), as it does for the recorder: names are taken within a folder's
 descriptor, no link is followed, names of temporary files cannot be guessed, root's files are root's alone, and root
 refuses a folder that another user owns.
 """

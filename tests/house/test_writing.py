@@ -18,7 +18,7 @@ ELSEWHERE = {
     "python/tcpknee/doctor/changes/change.py": "settings below /proc and /sys",
     "python/tcpknee/doctor/measure/ends.py": "/proc/sys of a lab's namespace",
     "python/tcpknee/doctor/persist.py": "folders below /etc that others than root read",
-    "crates/observe/src/segment/staged.rs": "takes an empty folder away again",
+    "crates/store/src/segment/staged.rs": "takes an empty folder away again",
     "crates/lab/src/enter.rs": "/proc/self of a new user namespace",
     "crates/lab/src/namespace.rs": "/proc/sys of the lab's namespace",
     "crates/lab/src/nic.rs": "the sysfs of the lab's namespace",

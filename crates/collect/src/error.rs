@@ -124,7 +124,7 @@ pub enum KernelError {
 
     /// A file of a recording cannot be written.
     #[error(transparent)]
-    Segment(#[from] knee_observe::segment::Error),
+    Segment(#[from] knee_store::segment::Error),
 
     /// The caller asked to stop.
     #[error("the repetition was cancelled before its end")]

@@ -3,8 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
-use knee_observe::Table;
-use knee_observe::tables::Nic;
+use knee_store::Table;
+use knee_store::tables::Nic;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkInfo, LinkMessage, Stats64};
 

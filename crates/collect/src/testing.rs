@@ -1,6 +1,6 @@
 //! For tests, of this crate and of those that use it.
 
-use knee_observe::sock_diag::tcp_info::TcpInfo;
+use knee_store::sock_diag::tcp_info::TcpInfo;
 
 use crate::sock_diag::Diag;
 

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use knee_observe::Anonymiser;
+use knee_store::Anonymiser;
 
 /// Stands for what is no address where one is expected: a name tells as much.
 const NO_ADDRESS: &str = "?";

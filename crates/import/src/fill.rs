@@ -1,8 +1,8 @@
-//! Rows, and values of them that may be missing: numbers by [`knee_observe::column::set`].
+//! Rows, and values of them that may be missing: numbers by [`knee_store::column::set`].
 
-use knee_observe::Anonymiser;
-use knee_observe::column::{Flags, Names, Texts};
-use knee_observe::table::Table;
+use knee_store::Anonymiser;
+use knee_store::column::{Flags, Names, Texts};
+use knee_store::table::Table;
 
 use super::{Filled, addresses};
 

@@ -4,7 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::io::{self, Read};
 
-use knee_observe::Anonymiser;
+use knee_store::Anonymiser;
 use serde_json::Value;
 
 use super::counts::Report;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use knee_observe::Anonymiser;
-use knee_observe::table::Field;
+use knee_store::Anonymiser;
+use knee_store::table::Field;
 use knee_units::parse;
 use serde_json::Value as Json;
 

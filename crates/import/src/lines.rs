@@ -48,11 +48,11 @@ pub trait Lines {
 /// its report is in `report`, and what only it tells is `More`.
 macro_rules! fills {
     ($table:ty) => {
-        const TABLE: &'static str = <$table as knee_observe::Table>::NAME;
+        const TABLE: &'static str = <$table as knee_store::Table>::NAME;
         type More = More;
 
         fn schema(&self) -> arrow_schema::SchemaRef {
-            knee_observe::table::schema::<$table>()
+            knee_store::table::schema::<$table>()
         }
 
         fn found(&self) -> &Report {

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use arrow_schema::SchemaRef;
-use knee_observe::table::{self, Table};
+use knee_store::table::{self, Table};
 
 use super::counts::{More, Report, Value};
 use super::lines;

@@ -14,10 +14,10 @@ use std::path::Path;
 use arrow_array::RecordBatch;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use knee_observe::Anonymiser;
-use knee_observe::sock_diag::{Diag, MESSAGE_BYTES, fill, fill_dumped};
-use knee_observe::table::Table;
-use knee_observe::tables::Sockets;
+use knee_store::Anonymiser;
+use knee_store::sock_diag::{Diag, MESSAGE_BYTES, fill, fill_dumped};
+use knee_store::table::Table;
+use knee_store::tables::Sockets;
 use serde::Deserialize;
 
 use super::counts::counts;

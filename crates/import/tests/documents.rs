@@ -10,7 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use knee_import::{Filled, Import as _, flent, iperf3};
-use knee_observe::Anonymiser;
+use knee_store::Anonymiser;
 use proptest::prelude::*;
 
 fn data(name: &str) -> PathBuf {

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use knee_import::{AnyImport, IMPORTERS, Kind, Report, Takes, Value, find, recognise};
-use knee_observe::Anonymiser;
+use knee_store::Anonymiser;
 use serde_json::{Map, Value as Json, json};
 
 fn built(kind: &Kind, options: &Map<String, Json>) -> Result<Box<dyn AnyImport>, String> {

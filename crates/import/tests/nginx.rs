@@ -10,7 +10,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use knee_import::nginx::{Escape, Format, Options, Parser, Report, log_format};
 use knee_import::{Import as _, Lines as _};
-use knee_observe::Anonymiser;
+use knee_store::Anonymiser;
 use proptest::prelude::*;
 
 const CONF: &str = include_str!("data/nginx/nginx.conf");

@@ -8,7 +8,7 @@ use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use knee_import::{Report, Value, find, recognise};
-use knee_observe::Anonymiser;
+use knee_store::Anonymiser;
 use serde_json::{Map, Value as Json, json};
 
 /// What came of an import.

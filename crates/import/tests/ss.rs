@@ -8,7 +8,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use knee_import::ss::{Options, Parser};
 use knee_import::{Import as _, Lines as _};
-use knee_observe::Anonymiser;
+use knee_store::Anonymiser;
 use proptest::prelude::*;
 
 fn options() -> Options {

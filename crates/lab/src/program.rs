@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use knee_collect::KernelError;
-use knee_observe::folder::{self, Folder, Readers};
+use knee_store::folder::{self, Folder, Readers};
 use knee_units::cpus::Cpus;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use knee_collect::sock_diag::Diag;
 use knee_link::{DirectionReport, FlowReport, Report, Tuple};
-use knee_observe::sock_diag::bits_per_sec;
-use knee_observe::sock_diag::columns::Stored;
-use knee_observe::sock_diag::tcp_info::TcpInfo;
-use knee_observe::tcp_info_columns;
+use knee_store::sock_diag::bits_per_sec;
+use knee_store::sock_diag::columns::Stored;
+use knee_store::sock_diag::tcp_info::TcpInfo;
+use knee_store::tcp_info_columns;
 use knee_tables::{Event, Link, Sample, TcpInfoSample};
 use knee_units::Nanos;
 

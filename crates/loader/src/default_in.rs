@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use knee_collect::KernelError;
-use knee_observe::folder::Folder;
+use knee_store::folder::Folder;
 use nix::sched::{CloneFlags, setns};
 
 /// Where it is noted what was there before, to be restored.

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use knee_observe::folder::{self, Folder, Readers};
+use knee_store::folder::{self, Folder, Readers};
 use libbpf_rs::{Error, PrintLevel};
 
 /// Lines of the verifier's log that stand in an error.

@@ -76,21 +76,21 @@ pub fn kernel(py: Python<'_>, error: &KernelError) -> PyErr {
 }
 
 /// What cannot be done in a folder of segments.
-pub fn segment(py: Python<'_>, error: knee_observe::segment::Error) -> PyErr {
+pub fn segment(py: Python<'_>, error: knee_store::segment::Error) -> PyErr {
     front_error(py, "RunFolderError", error.to_string())
 }
 
 /// What cannot be written: an OSError where the system says so, as Python's own.
-pub fn folder(py: Python<'_>, error: knee_observe::folder::Error) -> PyErr {
+pub fn folder(py: Python<'_>, error: knee_store::folder::Error) -> PyErr {
     match error {
-        knee_observe::folder::Error::Io { path, source, .. } => file(&source, &path),
+        knee_store::folder::Error::Io { path, source, .. } => file(&source, &path),
         refused => front_error(py, "RunFolderError", refused.to_string()),
     }
 }
 
 /// What cannot be written of a part or a table of parts: an OSError; what cannot be read: a RunFolderError.
-pub fn parts(py: Python<'_>, error: knee_observe::parts::Error) -> PyErr {
-    use knee_observe::parts::Error;
+pub fn parts(py: Python<'_>, error: knee_store::parts::Error) -> PyErr {
+    use knee_store::parts::Error;
     match error {
         Error::Folder(error) => folder(py, error),
         Error::Write { path, source } => file(&source, &path),

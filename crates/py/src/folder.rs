@@ -6,13 +6,13 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use knee_observe::folder::{self, Readers};
-use knee_observe::segment;
+use knee_store::folder::{self, Readers};
+use knee_store::segment;
 use pyo3::prelude::*;
 
 use crate::errors;
 
-/// See `knee_observe::folder::Folder`.
+/// See `knee_store::folder::Folder`.
 #[pyclass(frozen, module = "tcpknee._core")]
 pub struct Folder {
     held: folder::Folder,
@@ -136,19 +136,19 @@ impl Lock {
     }
 }
 
-/// See `knee_observe::folder::allow_foreign`.
+/// See `knee_store::folder::allow_foreign`.
 #[pyfunction]
 pub fn allow_foreign_folders() {
     folder::allow_foreign();
 }
 
-/// See `knee_observe::folder::check_readable`.
+/// See `knee_store::folder::check_readable`.
 #[pyfunction]
 pub fn check_readable(py: Python<'_>, path: PathBuf) -> PyResult<()> {
     folder::check_readable(&path).map_err(|error| errors::folder(py, error))
 }
 
-/// The descriptor of a file that may be anybody's; see `knee_observe::folder::open_readable`.
+/// The descriptor of a file that may be anybody's; see `knee_store::folder::open_readable`.
 #[pyfunction]
 pub fn open_readable(py: Python<'_>, path: PathBuf) -> PyResult<RawFd> {
     let file = folder::open_readable(&path).map_err(|error| errors::folder(py, error))?;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
-use knee_observe::parts;
+use knee_store::parts;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -15,7 +15,7 @@ use pyo3::types::PyCapsule;
 use crate::errors;
 use crate::folder::Folder;
 
-/// See `knee_observe::parts::Part`.
+/// See `knee_store::parts::Part`.
 #[pyclass(frozen, module = "tcpknee._core")]
 pub struct Part {
     /// `None`: kept.
@@ -78,7 +78,7 @@ impl Part {
     }
 }
 
-/// See `knee_observe::parts::compose`; `out` is a descriptor, and `path` what errors call it.
+/// See `knee_store::parts::compose`; `out` is a descriptor, and `path` what errors call it.
 #[pyfunction]
 pub fn compose(
     py: Python<'_>,

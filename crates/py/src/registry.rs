@@ -2,7 +2,6 @@
 
 use arrow_schema::DataType;
 use knee_host::COSTS;
-use knee_observe::{Field, TABLES};
 use knee_path::impairment::{IMPAIRMENTS, ImpairmentSpec};
 use knee_path::loss;
 use knee_path::queue;
@@ -10,6 +9,7 @@ use knee_run::algorithm_param;
 use knee_scenario::profile::{Profile, SHIPPED};
 use knee_scenario::workload::WORKLOADS;
 use knee_scenario::workload::sizes::SIZES;
+use knee_store::{Field, TABLES};
 use knee_tables::{
     Acks, Column, Connections, CpuSamples, Events, Flows, Histograms, HostCosts, Links, Processors,
     Programs, QueueSamples, Samples, SoftirqRows, Stacks, Table, TcpInfoSamples, ThreadRows,

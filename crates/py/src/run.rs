@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use knee_observe::folder::{Error, Folder, Readers};
-use knee_observe::parts;
 use knee_run::{BATCH_ROWS, CapturedPacket, FourTuple, Options, Rows, Run};
 use knee_scenario::Cell;
+use knee_store::folder::{Error, Folder, Readers};
+use knee_store::parts;
 use knee_tables::{KeptSamples, Samples};
 use knee_units::Nanos;
 use pyo3::prelude::*;

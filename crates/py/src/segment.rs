@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use knee_observe::segment::{Error, Options, Writer};
+use knee_store::segment::{Error, Options, Writer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arrow::ArrowTable;
 use crate::errors;
 
-/// See `knee_observe::segment::Writer`: one segment, however large or old.
+/// See `knee_store::segment::Writer`: one segment, however large or old.
 #[pyclass(frozen, module = "tcpknee._core")]
 pub struct SegmentWriter {
     /// Of the table's files, without number and ending.

@@ -1,7 +1,7 @@
 """The files of a folder's tables, and their rows as Arrow.
 
 A table is one file, TABLE.parquet, or segments in the order of their numbers. Of a segment that its writer has not
-ended, or never will, the complete row groups are read where they are (`crates/observe/src/segment/unfinished.rs`).
+ended, or never will, the complete row groups are read where they are (`crates/store/src/segment/unfinished.rs`).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@
 
 Every file is written beside its name and renamed into place (`writing.py`), so a reader never sees half of one. A
 repetition's rows go into its part while it runs, and the tables are copied together from the parts
-(`crates/observe/src/parts`), so that memory holds a few rows of a run, however long it is. A simulated run's tables
+(`crates/store/src/parts`), so that memory holds a few rows of a run, however long it is. A simulated run's tables
 hold nothing that differs between two runs of the same scenario; wall times, workers and the host stand in `run.json`.
 """
 

@@ -18,8 +18,8 @@ use nix::sys::socket::{MsgFlags, recv};
 
 pub use destroyed::{Destroyed, Received};
 pub use filter::{End, Filter, TooLong};
-use knee_observe::sock_diag::attribute;
-pub use knee_observe::sock_diag::{Diag, Memory};
+use knee_store::sock_diag::attribute;
+pub use knee_store::sock_diag::{Diag, Memory};
 pub use message::answers;
 use message::request;
 

@@ -4,7 +4,7 @@
 //! have the rows that the footer says, and the footer is one that readers take.
 
 use bytes::Bytes;
-use knee_observe::segment::Groups;
+use knee_store::segment::Groups;
 use parquet::file::metadata::ParquetMetaDataReader;
 
 use super::{BATCH_BYTES, choice, sample};

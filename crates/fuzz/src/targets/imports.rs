@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use knee_import::{IMPORTERS, Kind};
-use knee_observe::Anonymiser;
+use knee_store::Anonymiser;
 
 use super::{BATCH_BYTES, hidden};
 use crate::Target;

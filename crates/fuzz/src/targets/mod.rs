@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use arrow_array::RecordBatch;
-use knee_observe::Anonymiser;
+use knee_store::Anonymiser;
 
 use crate::Target;
 

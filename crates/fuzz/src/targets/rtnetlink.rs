@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use knee_collect::{nic, qdisc, qdisc_options, routing};
-use knee_observe::Table;
-use knee_observe::tables::{Nic, Qdisc};
+use knee_store::Table;
+use knee_store::tables::{Nic, Qdisc};
 use netlink_packet_route::RouteNetlinkMessage;
 
 use super::{BATCH_BYTES, choice, sample};

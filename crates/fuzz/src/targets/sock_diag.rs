@@ -4,9 +4,9 @@
 //! nulls and no other value, and what a newer kernel appends changes none.
 
 use knee_collect::sock_diag::{Dump, answers};
-use knee_observe::sock_diag::tcp_info::KNOWN_BYTES;
-use knee_observe::sock_diag::{self, Diag};
-use knee_observe::{Anonymiser, Sockets, Table};
+use knee_store::sock_diag::tcp_info::KNOWN_BYTES;
+use knee_store::sock_diag::{self, Diag};
+use knee_store::{Anonymiser, Sockets, Table};
 
 use super::{BATCH_BYTES, assert_kept_or_null, choice, sample};
 use crate::Target;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use knee_import::ss::{Options, Parser, Report};
 use knee_import::{Import as _, Lines as _};
-use knee_observe::{Anonymiser, ROWS};
+use knee_store::{Anonymiser, ROWS};
 
 use super::{BATCH_BYTES, hidden, sample};
 use crate::Target;

@@ -11,8 +11,8 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use chrono::NaiveDateTime;
-use knee_observe::Anonymiser;
-use knee_observe::table::Table as _;
+use knee_store::Anonymiser;
+use knee_store::table::Table as _;
 use serde_json::Value;
 
 use self::rows::{Rows, Test};

@@ -1,7 +1,7 @@
 //! `flent_tests`, `flent_points` and `flent_samples`: what flent measured.
 
-use knee_observe::column::{Names, Numbers, Texts};
-use knee_observe::table::observed;
+use knee_store::column::{Names, Numbers, Texts};
+use knee_store::table::observed;
 use knee_tables::{Samples, Table as _};
 
 observed! {

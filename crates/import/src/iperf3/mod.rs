@@ -14,8 +14,8 @@ use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use knee_observe::Anonymiser;
-use knee_observe::table::Table as _;
+use knee_store::Anonymiser;
+use knee_store::table::Table as _;
 use serde::de::{DeserializeSeed, IgnoredAny};
 use serde_json::Value;
 

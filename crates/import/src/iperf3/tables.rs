@@ -1,7 +1,7 @@
 //! `iperf3_intervals` and `iperf3_streams`: what iperf3 measured.
 
-use knee_observe::column::{Flags, Names, Numbers, Texts};
-use knee_observe::table::observed;
+use knee_store::column::{Flags, Names, Numbers, Texts};
+use knee_store::table::observed;
 use knee_tables::{Samples, Table as _, TcpInfoSamples};
 
 observed! {

@@ -19,7 +19,7 @@ use arrow_schema::SchemaRef;
 pub use conf::{ConfError, log_format};
 pub use format::{Escape, Format, FormatError};
 
-use knee_observe::Anonymiser;
+use knee_store::Anonymiser;
 
 use super::counts::counts;
 use super::kind::first_lines;

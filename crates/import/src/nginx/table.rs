@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use knee_observe::Anonymiser;
-use knee_observe::column::{Fill, Names, Numbers, Texts};
-use knee_observe::table::{self, ROWS};
+use knee_store::Anonymiser;
+use knee_store::column::{Fill, Names, Numbers, Texts};
+use knee_store::table::{self, ROWS};
 use knee_tables::Column as Description;
 
 use super::super::addresses;

@@ -21,8 +21,8 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use ahash::AHashMap;
-use knee_observe::Anonymiser;
-use knee_observe::table::Table as _;
+use knee_store::Anonymiser;
+use knee_store::table::Table as _;
 
 use self::connection::{Connection, Ended, Taken};
 use self::file::{Next, Reader, Record};

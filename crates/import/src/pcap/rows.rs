@@ -1,7 +1,7 @@
 //! Rows of `capture_acks` and `capture_connections`.
 
-use knee_observe::Anonymiser;
-use knee_observe::column::{Numbers, set};
+use knee_store::Anonymiser;
+use knee_store::column::{Numbers, set};
 
 use super::super::Filled;
 use super::super::fill::{add_row, put_away};

@@ -1,7 +1,7 @@
 //! `capture_acks` and `capture_connections`: what packet captures tell.
 
-use knee_observe::column::{Flags, Names, Numbers, Texts};
-use knee_observe::table::observed;
+use knee_store::column::{Flags, Names, Numbers, Texts};
+use knee_store::table::observed;
 
 observed! {
     /// A row per ACK that says something new to a sender of data, or per interval

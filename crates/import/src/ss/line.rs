@@ -3,8 +3,8 @@
 //! Source: the output of iproute2 3.10 to 6.x; `tcp_info` fields are printed only
 //! when they are not 0, so a field that is not there is left null.
 
-use knee_observe::column::Numbers;
-use knee_observe::tables::Sockets;
+use knee_store::column::Numbers;
+use knee_store::tables::Sockets;
 
 /// Splits a line at spaces; parentheses keep together what they hold, since a
 /// process may be called anything.

@@ -18,9 +18,9 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
-use knee_observe::Anonymiser;
-use knee_observe::table::Table;
-use knee_observe::tables::Sockets;
+use knee_store::Anonymiser;
+use knee_store::table::Table;
+use knee_store::tables::Sockets;
 
 use self::line::{Tokens, details, goes_on, has_key, may_be_details};
 use self::socket::{Head, Port, Socket};

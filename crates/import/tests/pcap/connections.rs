@@ -1,7 +1,7 @@
 //! What a capture of a scripted connection says of it.
 
 use knee_import::pcap::Options;
-use knee_observe::{Anonymiser, anonymise::Key};
+use knee_store::{Anonymiser, anonymise::Key};
 
 use crate::captures::*;
 

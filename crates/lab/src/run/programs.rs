@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use knee_collect::KernelError;
 use knee_collect::clock::monotonic_ns;
-use knee_observe::folder::Folder;
 use knee_scenario::Cell;
 use knee_scenario::workload::Commands;
+use knee_store::folder::Folder;
 use nix::unistd::Pid;
 
 use super::options::Options;

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use knee_observe::Table;
-use knee_observe::segment::{Error, Options as Cut, Writer};
-use knee_observe::table::schema;
+use knee_store::Table;
+use knee_store::segment::{Error, Options as Cut, Writer};
+use knee_store::table::schema;
 
 use super::options::Options;
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use knee_collect::KernelError;
 use knee_collect::routing::Routing;
 use knee_collect::{cpu, nic, proc_net, qdisc};
-use knee_observe::segment::Error;
-use knee_observe::tables::{Counters, Cpu, Nic, Qdisc};
+use knee_store::segment::Error;
+use knee_store::tables::{Counters, Cpu, Nic, Qdisc};
 
 use super::files::Sink;
 use super::moment::Moment;

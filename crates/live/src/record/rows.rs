@@ -8,8 +8,8 @@ use knee_collect::KernelError;
 use knee_collect::identity::Identity;
 use knee_collect::processes::Processes;
 use knee_collect::sock_diag::{Diag, Dump, Extensions};
-use knee_observe::sock_diag::{fill, fill_dumped};
-use knee_observe::{Sockets, Table};
+use knee_store::sock_diag::{fill, fill_dumped};
+use knee_store::{Sockets, Table};
 
 use super::asking::Asking;
 use super::known::{Entry, Known};

@@ -7,8 +7,8 @@ use ahash::AHashMap;
 use knee_collect::KernelError;
 use knee_collect::clock::thread_ns;
 use knee_collect::settings::{Place as Where, Setting, Settings};
-use knee_observe::segment::Error;
-use knee_observe::tables::Settings as Rows;
+use knee_store::segment::Error;
+use knee_store::tables::Settings as Rows;
 
 use super::files::Sink;
 use super::moment::Moment;

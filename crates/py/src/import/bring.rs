@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use knee_import::{AnyImport, Counts, Described, Filled, Kind, Report, Stop, Value};
-use knee_observe::segment::{self, Options as Cut, Staged};
-use knee_observe::{Anonymiser, RecordBatch};
+use knee_store::segment::{self, Options as Cut, Staged};
+use knee_store::{Anonymiser, RecordBatch};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Deserialize;

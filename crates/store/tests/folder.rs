@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use knee_observe::folder::{Error, Folder, Readers, open_readable};
+use knee_store::folder::{Error, Folder, Readers, open_readable};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 

@@ -1,7 +1,7 @@
 //! Rows that are filled at once are those that are set one by one.
 
-use knee_observe::tables::Assignments;
-use knee_observe::{ROWS, Table};
+use knee_store::tables::Assignments;
+use knee_store::{ROWS, Table};
 
 fn one_by_one(rows: usize) -> Assignments {
     let mut table = Assignments::default();

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
-use knee_observe::folder::Folder;
-use knee_observe::parts::{Error, Part, compose};
+use knee_store::folder::Folder;
+use knee_store::parts::{Error, Part, compose};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 const GROUP_ROWS: usize = 1 << 17;

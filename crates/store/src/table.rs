@@ -25,7 +25,7 @@ pub struct Field {
 /// A table that is filled row by row and leaves as record batches.
 ///
 /// ```
-/// use knee_observe::{Sockets, Table};
+/// use knee_store::{Sockets, Table};
 ///
 /// let mut sockets = Sockets::default();
 /// let row = sockets.add_row();

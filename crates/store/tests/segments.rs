@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use knee_observe::folder::Folder;
-use knee_observe::segment::{Options, Recovered, Writer, keep, recover, segments, unfinished};
-use knee_observe::{Sockets, Table, table};
+use knee_store::folder::Folder;
+use knee_store::segment::{Options, Recovered, Writer, keep, recover, segments, unfinished};
+use knee_store::{Sockets, Table, table};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 fn batch(from: i64, rows: i64) -> arrow_array::RecordBatch {
@@ -180,7 +180,7 @@ fn a_damaged_record_ends_the_list_of_groups() {
 /// What a reader gets of the parts of a folder, as whole files.
 fn seen(dir: &Path) -> Vec<Vec<i64>> {
     let parts = unfinished(dir).unwrap();
-    let whole = |content: knee_observe::segment::Content| {
+    let whole = |content: knee_store::segment::Content| {
         let mut bytes = vec![0; content.end as usize];
         content.file.read_exact_at(&mut bytes, 0).unwrap();
         bytes.extend(&content.footer);
