@@ -236,7 +236,11 @@ def test_a_client_that_fails_marks_the_repetition_and_the_run(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("server", "words"),
     [
-        ("sh -c 'echo thinking; sleep 60'", "has not begun to listen"),
+        pytest.param(
+            "sh -c 'echo thinking; sleep 60'",
+            "has not begun to listen",
+            marks=pytest.mark.slow("a server has ten seconds to begin to listen"),
+        ),
         ("sh -c 'echo bad port; exit 1'", "ended with exit code 1 before it listened"),
         ("no-such-program --port 1", "is not installed"),
     ],

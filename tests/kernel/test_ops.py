@@ -53,6 +53,7 @@ def test_ops_are_total_under_sanitizers(fuzz_ops: Path, algorithm: str) -> None:
     assert run(fuzz_ops, algorithm, FUZZ_OPS).startswith(f"{algorithm}: {FUZZ_OPS} ops")
 
 
+@pytest.mark.slow("the first of them builds every algorithm for BPF")
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_host_and_bytecode_agree_byte_for_byte(replay_ops: Path, bpf_objects: Path, algorithm: str) -> None:
     """After every op of every sequence."""

@@ -102,6 +102,7 @@ def of(rows: list[Row], kind: str, name: str, interface: str | None = None) -> l
     ]
 
 
+@pytest.mark.slow("it waits twice for the recorder's next look at settings")
 def test_what_is_set_while_recording_has_a_row_when_it_changes(netns: str, tmp_path: Path) -> None:
     within(netns, "tc", "qdisc", "replace", "dev", "veth0", "root", "pfifo", "limit", 11)
     rmem = within(netns, "cat", "/proc/sys/net/ipv4/tcp_rmem").split()

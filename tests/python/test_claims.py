@@ -373,6 +373,7 @@ OF_LONG = {"fleet-retrans", "fleet-throughput-high", "loss-matrix", "multi-queue
 """Half of what all take together."""
 
 
+@pytest.mark.slow("some simulate fleets of thousands of connections")
 @pytest.mark.parametrize(
     "name",
     [

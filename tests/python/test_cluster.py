@@ -368,6 +368,7 @@ for told in ThreadPoolExecutor(8).map(all_three, sys.argv[3:]):
 """Another user, with a key of its own, at each port: what it was told."""
 
 
+@pytest.mark.slow("what does not answer another user is waited for, port by port")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of another user")
 def test_another_user_of_the_host_is_refused_by_scheduler_nanny_and_worker(tmp_path: Path) -> None:
     with dask(tmp_path / "dask", nanny=True) as found:
@@ -412,6 +413,7 @@ def test_a_cluster_that_nothing_protects_is_said_to_be_one(
         assert (f"--cluster {address}: nothing protects it." in ended.err) == is_said, ended.err
 
 
+@pytest.mark.slow("a scheduler, a worker and a front each import dask, and end when they are asked")
 def test_the_commands_of_the_page_make_a_cluster(tmp_path: Path) -> None:
     """Word for word, but for the host, the port and the end of the output."""
     scheduler, worker = (shlex.split(line) for line in block_of("dask scheduler").strip().splitlines())

@@ -117,6 +117,7 @@ def seen(html_of, tmp_path_factory) -> tuple[dict[str, dict[str, str]], list[str
     return answers, lines
 
 
+@pytest.mark.slow("the first of them has a browser draw all pages at all widths")
 @pytest.mark.parametrize(("name", "width"), VISITS)
 def test_draws_within_the_window_and_complains_of_nothing(name, width, html_of, seen):
     said, console = seen[0][f"{name}-{width}"], seen[1]
