@@ -2,7 +2,7 @@
 test runs wrote (tests/conftest.py).
 
 With TCPKNEE_SKIPS_MUST_BE_LISTED in the environment, as in CI, a skip that tests/allowed_skips.toml does not list
-makes the exit status 1, and so does a slow test, unless other work kept the processors busy.
+makes the exit status 1, and so does a test of more than twice the 10 s, unless other work kept the processors busy.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ def main() -> None:
         print(f"  {one['test']}: {one['took_sec']} s")
     if unlisted and must_be_listed:
         sys.exit(f"{unlisted} of them are not listed in tests/{ALLOWED.name}, where each needs a reason.")
+    # The same test takes up to twice as long on another day of a shared machine.
+    slow = [one for one in slow if one["took_sec"] > 20]
     # Our own tests make about as many processes run as there are processors.
     if slow and must_be_listed and os.getloadavg()[2] < 2 * (os.cpu_count() or 1):
         sys.exit("A test that takes so long says why.")
