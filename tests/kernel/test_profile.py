@@ -193,6 +193,7 @@ def test_an_instrument_that_is_left_out_has_no_program_and_no_counter(tmp_path: 
     assert not {"pacing_timer_fires", "data_skbs_sent", "napi_polls", "softirq_net_rx_ns"} & found.costs.keys()
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("rate", ["5Mbit/s", "20Mbit/s", "80Mbit/s"])
 def test_timers_fire_for_bbr_at_every_rate_and_never_for_cubic(
     rate: str, tmp_path_factory: pytest.TempPathFactory
