@@ -317,6 +317,7 @@ def test_a_program_that_spins_is_what_its_stacks_show(tmp_path: Path) -> None:
 READ = "import os\nzero = os.open('/dev/zero', 0)\nwhile True: os.read(zero, 1 << 23)"
 
 
+@pytest.mark.timed
 def test_a_copy_shows_functions_of_the_kernel_by_name(tmp_path: Path) -> None:
     found, _, _ = stacks_of(READ, tmp_path / "copy")
     frames = {frame for row in found.rows("stacks") for frame in row["stack"].split(";")}
