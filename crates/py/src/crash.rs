@@ -52,7 +52,7 @@ struct Watched {
     words: String,
 }
 
-/// Until it is dropped, a crash of an algorithm in this thread is told.
+/// Until it is dropped, a crash of an algorithm in this thread names the algorithm.
 pub struct Watch {
     thread: Option<&'static Thread>,
     /// It stays on its thread.

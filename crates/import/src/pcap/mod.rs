@@ -2,8 +2,8 @@
 //! `capture_connections`.
 //!
 //! Each packet goes through [`file`] (a record), [`packet`] (a TCP segment),
-//! [`connection`] (handshake, place of the capture) and [`sender`], of which a
-//! connection has two: what one side sent and what came back. Memory is bounded
+//! [`connection`] (handshake, place of the capture) and [`sender`]; a
+//! connection has two of these, each for what one side sent and what came back. Memory is bounded
 //! by the connections that are open and by what is outstanding on them.
 
 mod connection;
