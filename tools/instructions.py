@@ -25,7 +25,7 @@ CELLS = tuple(ROOT / "crates/sim/benches/cells" / f"{name}.toml" for name in ("o
 # The first second is slow start; with the second one most of what is counted is a full link.
 SECONDS = 2
 MOST = 1.05
-PROGRAM = "crates/run/examples/packets.rs"
+PROGRAM = "crates/engine/examples/packets.rs"
 
 Counts = Mapping[str, float]
 """Instructions per data packet of each cell."""
@@ -90,7 +90,7 @@ def compared(after: Counts, before: Counts) -> tuple[list[str], str]:
 
 def _sources() -> list[str]:
     """What the program is built of. Benchmarks and tests among it cost a build that was not needed, and no more."""
-    tree = _said("cargo", "tree", "--locked", "-p", "knee-run", "-e", "normal,build", "--prefix", "none")
+    tree = _said("cargo", "tree", "--locked", "-p", "knee-engine", "-e", "normal,build", "--prefix", "none")
     crates = re.findall(rf"\({re.escape(str(ROOT))}/(crates/[\w-]+)\)", tree)
     return ["Cargo.toml", "Cargo.lock", "cc", *sorted(set(crates))]
 
@@ -119,7 +119,7 @@ def _of_commit(commit: str, sources: Sequence[str]) -> Counts:
 def _measured(tree: Path) -> Counts:
     """Builds a tree's program and counts."""
     # The crates of others are built once for both trees.
-    command = "cargo build --quiet --release --locked -p knee-run --example packets"
+    command = "cargo build --quiet --release --locked -p knee-engine --example packets"
     built = subprocess.run(
         [*command.split(), "--target-dir", ROOT / "target"], cwd=tree, stderr=subprocess.PIPE, text=True, check=False
     )

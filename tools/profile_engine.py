@@ -5,7 +5,7 @@
 valgrind counts them line by line. A line of the standard library counts for the function that it was inlined into.
 
 With --jumps: how many jumps a data packet takes, and the lines whose conditional jump is taken nearly always, so that
-what comes next does not lie next. knee_units::odds tells the compiler which way a branch goes.
+what comes next does not lie next. knee_kit::odds tells the compiler which way a branch goes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PARTS = (
     ),
     (
         "delays and NICs behind it",
-        r"path/src/(behind|nics|way|routes)|crates/units/src/heap|knee_path|knee_units::heap",
+        r"path/src/(behind|nics|way|routes)|crates/kit/src/heap|knee_path|knee_kit::heap",
     ),
     ("the world: events, turns of hosts, GRO, applications", r"crates/sim/|knee_sim|workload"),
 )
@@ -57,7 +57,7 @@ def main() -> None:
     parser.add_argument("--jumps", action="store_true", help="count jumps, in place of instructions")
     given = parser.parse_args()
     # Of cargo's profiles the one that is built for speed and has the lines of its sources.
-    build = "cargo build --quiet --locked --profile bench -p knee-run --example packets"
+    build = "cargo build --quiet --locked --profile bench -p knee-engine --example packets"
     subprocess.run(build.split(), cwd=ROOT, check=True)
     program = ROOT / "target/release/examples/packets"
     cell = [CELLS / f"{given.cell}.toml", str(given.seconds)]
@@ -151,7 +151,7 @@ def places(program: Path, addresses: list[int]) -> list[str]:
 
 def is_told_by_line(place: str) -> bool:
     """Is it a line of our sources that says where it is? Not what only tells the odds of others' branches."""
-    return place.startswith(("crates/", "cc/")) and "units/src/odds.rs" not in place
+    return place.startswith(("crates/", "cc/")) and "kit/src/odds.rs" not in place
 
 
 def by_part(text: str) -> Counter[str]:

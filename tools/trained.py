@@ -56,7 +56,7 @@ def main() -> None:
     counted = BUILD / "training"
     shutil.rmtree(counted, ignore_errors=True)
     flags = " ".join([f"-Cprofile-generate={counted}", *(f"-Ctarget-cpu={cpu}" for cpu in sys.argv[1:])])
-    words = ["cargo", "build", "--quiet", "--release", "--locked", "-p", "knee-run", "--example", "packets"]
+    words = ["cargo", "build", "--quiet", "--release", "--locked", "-p", "knee-engine", "--example", "packets"]
     target = BUILD / "instrumented"
     subprocess.run([*words, "--target-dir", target], cwd=ROOT, env={**os.environ, "RUSTFLAGS": flags}, check=True)
     packets = target / "release/examples/packets"

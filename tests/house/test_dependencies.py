@@ -21,10 +21,10 @@ ROOMS = {
     for name, imports in ROOM.findall(read(Path("docs/architecture.md")))
 }
 # Crates that are pure: none of these may stand in them.
-PURE = ("units", "tables", "path", "scenario", "run")
+PURE = ("units", "kit", "tables", "path", "scenario", "engine")
 IMPURE = re.compile(r"std::(fs|net|thread|process|env)\b|\b(Instant|SystemTime)::now\b|\bthread_rng\b")
 # Crates that compute a cell's tables, which are the same on every platform.
-PORTABLE = ("units", "tables", "path", "host", "scenario", "tcp", "sim", "run")
+PORTABLE = ("units", "kit", "tables", "path", "host", "scenario", "tcp", "sim", "engine")
 # What std leaves to the platform, whose last bits differ; sqrt, round and the like are exact everywhere.
 OF_THE_PLATFORM = re.compile(
     r"(\.|\bf64::)(a?(sin|cos|tan)h?|sin_cos|atan2|cbrt|exp(2|_m1)?|hypot|ln(_1p)?|log(2|10)?|pow[if]|(ln_)?gamma)\("

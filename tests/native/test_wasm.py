@@ -69,9 +69,9 @@ sizes = "lognormal"
 
 @pytest.fixture(scope="module")
 def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example `cell` of crates/run, in the profile of the other tests."""
+    """The example `cell` of crates/engine, in the profile of the other tests."""
     clang = need_wasm(tmp_path_factory.mktemp("probes"))
-    command = f"cargo build --quiet --locked --target {TARGET} -p knee-run --example cell --message-format json"
+    command = f"cargo build --quiet --locked --target {TARGET} -p knee-engine --example cell --message-format json"
     said = subprocess.run(
         command.split(),
         cwd=ROOT,

@@ -1,9 +1,10 @@
 //! What happens behind a bottleneck: packets take their flow's delay and, where that is their last, wait for the interrupt
 //! of the far host's NIC.
 
-use knee_units::head_queue::HeadQueue;
-use knee_units::heap::Heap;
-use knee_units::{NEVER, odds::unlikely};
+use knee_kit::head_queue::HeadQueue;
+use knee_kit::heap::Heap;
+use knee_kit::odds::unlikely;
+use knee_units::NEVER;
 
 use crate::nics::{NONE, Nics};
 use crate::packet::count_until;

@@ -1,8 +1,8 @@
 //! What stands before a direction's delay: loss, policer, queue and link. It has no clock: it is told the time, and says
 //! when something happens next.
 
+use knee_kit::odds::unlikely;
 use knee_tables::QueueSample;
-use knee_units::odds::unlikely;
 use knee_units::{NEVER, Nanos};
 
 use crate::foreseen::{Departure, Foreseen, Gone};

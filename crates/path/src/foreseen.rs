@@ -1,9 +1,9 @@
 //! A link that is never interrupted, before it a queue in which none overtakes another: when a packet leaves is known when
 //! it comes, and no event is needed for it.
 
+use knee_kit::head_queue::HeadQueue;
+use knee_kit::odds::{likely, unlikely};
 use knee_units::Nanos;
-use knee_units::head_queue::HeadQueue;
-use knee_units::odds::{likely, unlikely};
 
 use crate::packet::{Ecn, Packet, count_until};
 use crate::queue::Tail;

@@ -1,6 +1,6 @@
 //! The far hosts' NICs behind a pipe: each gathers what arrives until it interrupts.
 
-use knee_units::ahead;
+use knee_kit::ahead;
 
 use crate::pipe::Passing;
 

@@ -1,8 +1,8 @@
 //! One hop of a path in one direction, without a clock: bottleneck, impairments, delay and, where the hop is a flow's last,
 //! the far host's interrupt moderation. It is told the time, and tells when something happens next.
 
+use knee_kit::odds::unlikely;
 use knee_units::Nanos;
-use knee_units::odds::unlikely;
 
 use crate::Transit;
 use crate::behind::Behind;

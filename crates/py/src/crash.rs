@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 
 use knee_cc::UnderWay;
-use knee_run::Run;
+use knee_engine::Run;
 use knee_scenario::Cell;
 
 /// How an op crashes; compilers make SIGILL or SIGTRAP of what they see that is undefined.

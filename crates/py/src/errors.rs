@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 
 use knee_collect::KernelError;
+use knee_engine::SimError;
 use knee_lab::shell::Refused;
-use knee_run::SimError;
 use knee_scenario::{ScenarioError, ScenarioErrors};
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyOSError;

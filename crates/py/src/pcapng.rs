@@ -10,7 +10,7 @@ use std::net::SocketAddrV4;
 use std::time::Duration;
 
 use etherparse::{IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement};
-use knee_run::{CapturedPacket, FourTuple};
+use knee_engine::{CapturedPacket, FourTuple};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{

@@ -1,11 +1,11 @@
 //! What tcpknee knows, as lists of dicts for `knee list` and the docs.
 
 use arrow_schema::DataType;
+use knee_engine::algorithm_param;
 use knee_host::COSTS;
 use knee_path::impairment::{IMPAIRMENTS, ImpairmentSpec};
 use knee_path::loss;
 use knee_path::queue;
-use knee_run::algorithm_param;
 use knee_scenario::profile::{Profile, SHIPPED};
 use knee_scenario::workload::WORKLOADS;
 use knee_scenario::workload::sizes::SIZES;

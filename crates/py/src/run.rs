@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use knee_run::{BATCH_ROWS, CapturedPacket, FourTuple, Options, Rows, Run};
+use knee_engine::{BATCH_ROWS, CapturedPacket, FourTuple, Options, Rows, Run};
 use knee_scenario::Cell;
 use knee_store::folder::{Error, Folder, Readers};
 use knee_store::parts;
@@ -237,7 +237,7 @@ fn watched(
     capture: bool,
     watch: Watch<'_>,
     mut take: impl FnMut(&mut Rows) -> Result<(), parts::Error> + Send,
-) -> PyResult<knee_run::Output> {
+) -> PyResult<knee_engine::Output> {
     let Watch { cancel, progress } = watch;
     let cancel = cancel.map(|cancel| cancel.get());
     let cancelled = || cancel.is_some_and(|cancel| cancel.set.load(Ordering::Relaxed));

@@ -56,7 +56,7 @@ pub fn parse(
         })
     };
     let read = files.map(ReadFile::of).or(read_file.map(by));
-    match knee_run::parse(text, file, read) {
+    match knee_engine::parse(text, file, read) {
         Ok(scenario) => Ok(Scenario {
             scenario,
             facts: Facts::default(),
@@ -344,7 +344,7 @@ impl Facts {
     /// Key, value and meaning of each fact of a cell.
     fn of(&self, py: Python<'_>, cell: &Cell) -> PyResult<Vec<Py<PyTuple>>> {
         // What scenarios may name, without files: hundreds of parameters, the same for every cell.
-        static NAMES: LazyLock<knee_scenario::Names> = LazyLock::new(|| knee_run::names(None));
+        static NAMES: LazyLock<knee_scenario::Names> = LazyLock::new(|| knee_engine::names(None));
         let mut known = self.0.lock().expect("nobody fails while holding it");
         let made = |fact: knee_scenario::Fact| match known.entry(fact) {
             Entry::Occupied(entry) => Ok(entry.get().clone_ref(py)),
@@ -368,7 +368,7 @@ pub struct LoneCell {
 /// Reads what `Scenario.write_cell` wrote; `file` stands in errors. Raises `UsageError`.
 #[pyfunction]
 pub fn read_cell(py: Python<'_>, text: &str, file: &str) -> PyResult<LoneCell> {
-    match knee_run::read_cell(text, file) {
+    match knee_engine::read_cell(text, file) {
         Ok(cell) => Ok(LoneCell { cell }),
         Err(error) => Err(errors::usage(py, &error.to_string())),
     }

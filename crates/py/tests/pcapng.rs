@@ -6,7 +6,7 @@ mod pcapng;
 use std::time::Duration;
 
 use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
-use knee_run::{CapturedPacket, FourTuple};
+use knee_engine::{CapturedPacket, FourTuple};
 use knee_units::Nanos;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use pcapng::{Payload, isn, write};

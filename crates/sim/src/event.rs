@@ -7,8 +7,8 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use knee_kit::heap::Heap;
 use knee_units::NEVER;
-use knee_units::heap::Heap;
 
 /// What an event wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

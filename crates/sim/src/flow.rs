@@ -6,10 +6,11 @@ use std::mem::offset_of;
 use std::num::NonZeroU64;
 use std::ops::{Index, IndexMut};
 
+use knee_kit::ahead;
+use knee_kit::places::{Place, Placed, places};
 use knee_scenario::workload::Apps;
 use knee_tables::{Histogram, Reads};
-use knee_units::places::{Place, Placed, places};
-use knee_units::{NEVER, Nanos, ahead};
+use knee_units::{NEVER, Nanos};
 
 use crate::event::{EndpointId, Side};
 use knee_tcp::{Endpoint, LIMITS, Limit};

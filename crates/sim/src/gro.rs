@@ -1,7 +1,7 @@
 //! GRO: which wire packets the stack sees as one.
 
+use knee_kit::odds::likely;
 use knee_path::pipe::Passing;
-use knee_units::odds::likely;
 
 use knee_tcp::segment::{ACE, FIN, PSH, SYN, Segment, Slab};
 

@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use knee_host::{
     Budget, Bundle, Costs, Cpu, Rfs, Ring, Spent, Steal, Thread, hash, pick, sends_by,
 };
+use knee_kit::head_queue::HeadQueue;
 use knee_path::pipe::Passing;
 use knee_scenario::{GroTable, Reception};
 use knee_tcp::segment::Segment;
-use knee_units::head_queue::HeadQueue;
 use knee_units::rng::Stream;
 
 use crate::event::{EndpointId, EventQueue, Side};

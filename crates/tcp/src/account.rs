@@ -1,8 +1,8 @@
 //! What an end has done and how it spent its time.
 
+use knee_kit::odds::unlikely;
 use knee_tables::Histogram;
 use knee_units::NEVER;
-use knee_units::odds::unlikely;
 
 /// What held the sender back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,8 +7,8 @@
 //! the options leave room, in bytes.
 
 use knee_cc::EcnMode;
+use knee_kit::odds::likely;
 use knee_path::packet::Ecn;
-use knee_units::odds::likely;
 
 use crate::segment::{ACE, AE, CWR, ECE, SYN, Segment};
 

@@ -5,8 +5,8 @@ use super::rtx::{FIN_SEG, PSH_SEG};
 use super::{Cx, EcnState, Endpoint};
 use crate::segment::{ACE, ACK, FIN, PSH, SYN, SackBlocks};
 use knee_cc::EcnMode;
+use knee_kit::odds::{likely, unlikely};
 use knee_path::packet::Ecn;
-use knee_units::odds::{likely, unlikely};
 
 /// What whoever sends a segment decides of it; the rest is the connection's state.
 struct Wire {

@@ -1,7 +1,7 @@
 //! A host's settings and clock, and what an endpoint is given when called.
 
+use knee_kit::odds::unlikely;
 use knee_units::Nanos;
-use knee_units::odds::unlikely;
 
 use crate::segment::Slab;
 

@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use knee_units::ahead;
+use knee_kit::ahead;
 
 use super::account::{Means, TimeSpent};
 use super::scoreboard::Scoreboard;

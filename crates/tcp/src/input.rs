@@ -2,7 +2,7 @@
 //! the order of tcp_ack(), which algorithms depend on.
 
 use knee_cc::{ACK_ECE, ACK_MAYBE_DELAYED, ACK_SLOWPATH, ACK_SND_UNA_ADVANCED, EcnMode, Op};
-use knee_units::odds::{likely, unlikely};
+use knee_kit::odds::{likely, unlikely};
 
 use super::rate::{Newly, RateSample};
 use super::rtx::{EVER_RETRANS, RETRANS, SACKED, Seg};

@@ -22,7 +22,7 @@
 //! - `receive` with its `reassembly`: ACK policy, SACK blocks, receive window
 //! - `ecn`, `marks`: marks, their echo and their count; what they do
 
-use knee_units::odds::unlikely;
+use knee_kit::odds::unlikely;
 
 mod account;
 mod alert;
@@ -35,6 +35,7 @@ mod info;
 mod input;
 mod losses;
 mod marks;
+mod min_rtt;
 mod nagle;
 mod output;
 mod pacer;
@@ -70,8 +71,8 @@ use handshake::Handshake;
 pub use host::{Clock, Cx, HostConf, Pacing, Settings};
 use knee_cc::{ACK_STATE_ECHO, CaState, CcIn, CcOut, INFINITE_SSTHRESH, Instance, Op};
 
-use knee_units::min_rtt::MinRtt;
 use knee_units::rng::Stream;
+use min_rtt::MinRtt;
 use nagle::Nagle;
 use pacer::Pacer;
 pub use pacer::TimerRule;

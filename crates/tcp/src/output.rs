@@ -2,8 +2,8 @@
 //! Nagle, pacing, TSQ and cwnd validation.
 
 use knee_cc::{Event, Op, PacingStatus};
+use knee_kit::odds::{likely, unlikely};
 use knee_units::NEVER;
-use knee_units::odds::{likely, unlikely};
 
 use super::rtx::{FIN_SEG, PSH_SEG, SKB_END, Seg};
 use super::sndbuf::SKB_OVERHEAD_BYTES;

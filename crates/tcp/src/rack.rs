@@ -2,7 +2,7 @@
 //! and it has had its round trip and some time for reordering.
 
 use super::rtx::{EVER_RETRANS, RETRANS, Seg};
-use knee_units::odds::unlikely;
+use knee_kit::odds::unlikely;
 
 /// Recoveries for which a widened reordering window lasts (TCP_RACK_RECOVERY_THRESH).
 const REO_WND_PERSIST: u8 = 16;

@@ -3,7 +3,7 @@
 //! round trip, and whether the application was the reason.
 
 use knee_cc::CcIn;
-use knee_units::odds::{likely, unlikely};
+use knee_kit::odds::{likely, unlikely};
 
 use super::rtx::{APP_LIMITED, EVER_RETRANS, RETRANS, Seg};
 

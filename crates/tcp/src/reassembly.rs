@@ -1,8 +1,8 @@
 //! Reassembly: what arrived in order, what arrived beyond a hole, and the SACK and DSACK blocks that report it.
 
-use knee_units::ahead;
-use knee_units::odds::unlikely;
-use knee_units::ranges::RangeSet;
+use knee_kit::ahead;
+use knee_kit::odds::unlikely;
+use knee_kit::ranges::RangeSet;
 
 use crate::segment::SackBlocks;
 

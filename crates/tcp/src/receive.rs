@@ -8,7 +8,7 @@ use super::{Cx, Endpoint, HostConf};
 use crate::reassembly::Reassembly;
 use crate::segment::{FIN, PSH, SackBlocks, Segment};
 use ack_policy::{AckPolicy, Due, MAX_QUICKACKS};
-use knee_units::odds::{likely, unlikely};
+use knee_kit::odds::{likely, unlikely};
 use window::ReceiveWindow;
 
 /// State of the receiving half.

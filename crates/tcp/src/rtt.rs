@@ -2,7 +2,7 @@
 
 use super::HostConf;
 use super::host::RTO_MAX_US;
-use knee_units::odds::{likely, unlikely};
+use knee_kit::odds::{likely, unlikely};
 
 /// TCP_TIMEOUT_INIT
 const TIMEOUT_INIT_US: u64 = 1_000_000;

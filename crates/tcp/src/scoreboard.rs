@@ -3,8 +3,8 @@
 use super::flight::Flight;
 use super::rate::Tx;
 use super::rtx::{APP_LIMITED, EVER_RETRANS, LOST, RETRANS, RtxQueue, SACKED, SKB_END, Seg};
-use knee_units::odds::{likely, unlikely};
-use knee_units::ranges::RangeSet;
+use knee_kit::odds::{likely, unlikely};
+use knee_kit::ranges::RangeSet;
 
 const MAX_REORDERING: u32 = 300;
 /// TCP_FASTRETRANS_THRESH

@@ -1,9 +1,9 @@
 //! A TCP segment on the wire, and the slab that holds those under way.
 
+use knee_kit::ahead;
+use knee_kit::odds::unlikely;
 use knee_path::packet::Ecn;
 pub use knee_path::packet::HEADER_BYTES;
-use knee_units::ahead;
-use knee_units::odds::unlikely;
 
 /// The SYN's options: MSS, SACK permitted + timestamps, window scale.
 pub const SYN_HEADER_BYTES: u32 = 20 + 20 + 20;

@@ -5,7 +5,7 @@ use super::input::AckFlags;
 use super::output::Push;
 use super::xmit_timer::XmitTimerKind;
 use super::{CaState, Cx, Endpoint, State};
-use knee_units::odds::{likely, unlikely};
+use knee_kit::odds::{likely, unlikely};
 
 impl Endpoint {
     /// tcp_reset_xmit_timer(): a departure time in the future delays it.

@@ -1,7 +1,7 @@
 //! Congestion window validation: is the window used, and how long was it not (RFC 2861, RFC 7661 as Linux has it)?
 
 use knee_cc::CcIn;
-use knee_units::odds::likely;
+use knee_kit::odds::likely;
 
 #[derive(Clone, Debug, Default)]
 pub struct CwndUsage {

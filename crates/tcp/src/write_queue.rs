@@ -7,7 +7,7 @@
 //!
 //! Source: Linux 6.12 net/ipv4/tcp.c: tcp_sendmsg_locked(); tcp_output.c: tcp_grow_skb().
 
-use knee_units::odds::unlikely;
+use knee_kit::odds::unlikely;
 use std::collections::VecDeque;
 
 #[derive(Debug, Default)]

@@ -9,17 +9,10 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-pub mod ahead;
 pub mod cpus;
 pub mod files;
-pub mod head_queue;
-pub mod heap;
-pub mod min_rtt;
-pub mod odds;
 pub mod params;
 pub mod parse;
-pub mod places;
-pub mod ranges;
 pub mod rng;
 
 /// When what never comes is due, ns.

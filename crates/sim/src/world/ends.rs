@@ -3,10 +3,11 @@
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
+use knee_kit::places::Placed;
+use knee_kit::{ahead, odds::unlikely};
 use knee_path::pipe::Passing;
 use knee_scenario::Cell;
-use knee_units::places::Placed;
-use knee_units::{NEVER, Nanos, ahead, odds::unlikely};
+use knee_units::{NEVER, Nanos};
 
 use super::connections::{Closing, Plan};
 use crate::event::{EndpointId, EventQueue, HostId, Side, Target, Work};

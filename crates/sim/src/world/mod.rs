@@ -1,6 +1,6 @@
 //! The world of one run: the ends, the path between them and the clock, and the loop that moves them.
 
-use knee_units::odds::unlikely;
+use knee_kit::odds::unlikely;
 use std::sync::Arc;
 
 use knee_cc::UnderWay;

@@ -1,9 +1,9 @@
 //! The way out of a host: its qdisc, its lateness, and onto the path.
 
+use knee_kit::odds::{likely, unlikely};
 use knee_path::packet::{Packet, Train};
 use knee_path::pipe::Passing;
 use knee_units::Nanos;
-use knee_units::odds::{likely, unlikely};
 
 use super::World;
 use crate::event::{EndpointId, HostId, Side, Target, Work};

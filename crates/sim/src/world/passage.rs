@@ -1,9 +1,10 @@
 //! What happens to packets on the path, as the ends hear of it.
 
+use knee_kit::ahead;
+use knee_kit::odds::likely;
 use knee_path::packet::Packet;
 use knee_path::pipe::{Leaving, Passing, Sink};
-use knee_units::odds::likely;
-use knee_units::{Nanos, ahead};
+use knee_units::Nanos;
 
 use super::ends::Ends;
 use crate::event::Side;

@@ -1,7 +1,7 @@
 //! When an ACK is sent: at once, after a delay, or for several segments beyond a hole together.
 
+use knee_kit::odds::{likely, unlikely};
 use knee_units::NEVER;
-use knee_units::odds::{likely, unlikely};
 
 use crate::{Clock, HostConf};
 

@@ -3,7 +3,7 @@
 use crate::host::window_scale;
 use crate::segment::{Segment, WINDOW_FIELD_MAX};
 use crate::{Cx, HostConf};
-use knee_units::odds::{likely, unlikely};
+use knee_kit::odds::{likely, unlikely};
 
 /// What a wire packet takes in the receive buffer: half a page and an sk_buff,
 /// as drivers that build skbs on page fragments account it.

@@ -2,7 +2,7 @@
 //! thread, file or clock. The native module, the tests and a web page go through here.
 //!
 //! ```
-//! use knee_run::{Options, Run, parse};
+//! use knee_engine::{Options, Run, parse};
 //! use knee_units::Nanos;
 //!
 //! let text = "duration = \"1s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"20ms\"\n[[flow]]\nalgorithm = [\"cubic\", \"bbr1\"]\n";

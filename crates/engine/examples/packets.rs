@@ -6,7 +6,7 @@
 use std::env;
 use std::fs;
 
-use knee_run::{BATCH_ROWS, Options, Run, parse};
+use knee_engine::{BATCH_ROWS, Options, Run, parse};
 use knee_units::Nanos;
 
 fn main() -> Result<(), String> {

@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use knee_run::{Options, Run, parse};
+use knee_engine::{Options, Run, parse};
 
 /// The system's allocator, which counts.
 struct Counting;

@@ -1,11 +1,11 @@
 //! One cell in a page: text goes in and tables come out, through the memory that a module of WebAssembly shares with it.
 //!
-//! Build: `CC_wasm32_unknown_unknown=clang-16 cargo build --release --target wasm32-unknown-unknown -p knee-run --example cell`
+//! Build: `CC_wasm32_unknown_unknown=clang-16 cargo build --release --target wasm32-unknown-unknown -p knee-engine --example cell`
 //!
 //! A host asks for `room`, writes a scenario into it, calls `run`, reads the answer and gives it to `release`, as
 //! tests/native/cell.mjs does. The module imports nothing from its host.
 
-use knee_run::{Options, Run, csv, parse};
+use knee_engine::{Options, Run, csv, parse};
 use knee_units::Nanos;
 
 /// How long a step is: what a page shows at once.

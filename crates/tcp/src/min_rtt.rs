@@ -1,6 +1,6 @@
 //! The windowed minimum of the RTT.
 
-use crate::odds::unlikely;
+use knee_kit::odds::unlikely;
 
 /// Minimum RTT over the last 300 s (tcp_min_rtt_wlen), by three candidates of
 /// rising age, as lib/win_minmax.c keeps it (Kathleen Nichols' filter).

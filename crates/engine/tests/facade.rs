@@ -1,6 +1,6 @@
 //! Text in, tables out: what a page, a script and the native module rely on.
 
-use knee_run::{Options, Rows, Run, Scenario, csv, parse, read_cell};
+use knee_engine::{Options, Rows, Run, Scenario, csv, parse, read_cell};
 use knee_tables::{Samples, Table};
 use knee_units::Nanos;
 
@@ -18,7 +18,7 @@ fn scenario() -> Scenario {
     parse(TEXT, "facade.toml", None).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn run(cell: knee_run::Cell, rep: u32) -> Run {
+fn run(cell: knee_engine::Cell, rep: u32) -> Run {
     Run::new(cell, rep, &Options::default()).expect("the simulator can run it")
 }
 
