@@ -20,11 +20,7 @@ from layout import code, table
 
 import tcpknee
 from tcpknee import _core
-from tcpknee.claims import checks
-from tcpknee.claims.catalogue import ARTICLES, CLAIMS
-from tcpknee.claims.claim import ENGINES, Claim
 from tcpknee.cli import conform
-from tcpknee.conformance import beside, reference
 from tcpknee.datasets.dataset import OF_TRACES
 from tcpknee.evidence.metrics import METRICS, SIZES, TOTALS
 from tcpknee.fleet import connections as fleet
@@ -32,6 +28,10 @@ from tcpknee.imports import IMPORTERS, Kind, Option
 from tcpknee.live.prometheus import catalogue
 from tcpknee.runs import columns as known
 from tcpknee.runs import output, tables
+from tcpknee.validation.claims import checks
+from tcpknee.validation.claims.catalogue import ARTICLES, CLAIMS
+from tcpknee.validation.claims.claim import ENGINES, Claim
+from tcpknee.validation.references import beside, reference
 
 DOCS = Path(__file__).resolve().parent
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -365,7 +365,7 @@ def _claim_section(claim: Claim, results: list[dict[str, Any]]) -> str:
         file = f"gallery/kernel/{claim.id}.toml"
         lines.append(f"- on a kernel: [{file}](../{file})")
     if claim.check is not None:
-        file = f"python/tcpknee/claims/checks/{checks.file_of(claim.check).name}"
+        file = f"python/tcpknee/validation/claims/checks/{checks.file_of(claim.check).name}"
         lines.append(f"- check: [{file}](../{file})")
     lines.append(f"- runs on: {' and '.join(ENGINES[name] for name in claim.engines)}")
     lines.append(f"- must hold: {claim.shape}")

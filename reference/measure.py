@@ -26,8 +26,8 @@ import build
 import cell as cells
 import matrices
 from tcpknee import _core
-from tcpknee.conformance import reference
-from tcpknee.conformance.reference import Reference, Row
+from tcpknee.validation.references import reference
+from tcpknee.validation.references.reference import Reference, Row
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = (HERE / "cell.py", HERE / "guest" / "flow.c", HERE / "guest" / "init.sh", HERE / "kernel.config")

@@ -12,8 +12,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from tcpknee.conformance import beside, reference
 from tcpknee.runs import engines, progress
+from tcpknee.validation.references import beside, reference
 
 
 def main() -> int:

@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tcpknee.claims import judging
-from tcpknee.claims.catalogue import CLAIMS
-from tcpknee.claims.claim import ENGINES
+from tcpknee.validation.claims import judging
+from tcpknee.validation.claims.catalogue import CLAIMS
+from tcpknee.validation.claims.claim import ENGINES
 
 KEPT = ("engine", "seed", "quick", "sha256", "verdict", "ours", "found", "why", "warnings")
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "claims.json"

@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from tcpknee import say
-from tcpknee.claims.checks import fleet
 from tcpknee.fleet import synthetic
 from tcpknee.fleet.statistics import Interval
+from tcpknee.validation.claims.checks import fleet
 
 SHORT = "lognormal median 1500kB sigma 0.8 from 200kB to 30MB"
 """Transfers that spend most of their time in STARTUP; those of the mix are of a storage client."""

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tcpknee.conformance import reference
-from tcpknee.conformance.reference import Cell, Reference
 from tcpknee.runs import api
+from tcpknee.validation.references import reference
+from tcpknee.validation.references.reference import Cell, Reference
 
 
 def share(goodputs: Sequence[float | None]) -> float:

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tcpknee.conformance import beside, reference
 from tcpknee.fleet.whatif.series import LEAST_DELAY_US
 from tcpknee.say import aligned
+from tcpknee.validation.references import beside, reference
 
 FOLDER = Path(__file__).parents[1] / "reference"
 FILE = "linux-6.12.csv"

@@ -8,8 +8,8 @@ import subprocess
 import sys
 
 from sources import ROOT
-from tcpknee.claims import judging
-from tcpknee.claims.catalogue import CLAIMS
+from tcpknee.validation.claims import judging
+from tcpknee.validation.claims.catalogue import CLAIMS
 
 
 def test_the_reference_pages_are_not_stale() -> None:

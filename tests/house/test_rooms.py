@@ -21,13 +21,10 @@ ALLOWED: dict[str, set[str]] = {
     "fleet": {"datasets", "evidence", "live", "runs"},
     "doctor": {"calibration", "evidence", "live", "runs"},
     "pages": {"datasets", "doctor", "evidence", "fleet", "live", "runs"},
-    "conformance": {"pages", "runs"},
     "calibration": {"runs"},
-    "claims": {"doctor", "evidence", "fleet", "imports", "live", "runs"},
+    "validation": {"doctor", "evidence", "fleet", "imports", "live", "pages", "runs"},
     "cli": {
         "calibration",
-        "claims",
-        "conformance",
         "datasets",
         "doctor",
         "evidence",
@@ -36,6 +33,7 @@ ALLOWED: dict[str, set[str]] = {
         "live",
         "pages",
         "runs",
+        "validation",
     },
 }
 """The rooms that each room may import from. Every room may import the modules beside the rooms."""

@@ -13,9 +13,16 @@ import numpy as np
 import pytest
 
 from support import Ended
-from tcpknee.claims import catalogue, checks, judging
-from tcpknee.claims.catalogue import CLAIMS
-from tcpknee.claims.checks import (
+from tcpknee.errors import KernelUnsupported, RunFolderError
+from tcpknee.evidence.expressions import parse_value, terms_in
+from tcpknee.live.qdiscs import Latency
+from tcpknee.runs import api, scenarios
+from tcpknee.runs.pool import Watcher
+from tcpknee.runs.results import Run
+from tcpknee.runs.terms import OfCells
+from tcpknee.validation.claims import catalogue, checks, judging
+from tcpknee.validation.claims.catalogue import CLAIMS
+from tcpknee.validation.claims.checks import (
     asked,
     fleet,
     fq_qdisc_latency,
@@ -25,16 +32,9 @@ from tcpknee.claims.checks import (
     ss_old_and_new,
     steps,
 )
-from tcpknee.claims.checks.asked import Asked
-from tcpknee.claims.claim import BOTH, Claim, OnKernel
-from tcpknee.claims.quick import with_values
-from tcpknee.errors import KernelUnsupported, RunFolderError
-from tcpknee.evidence.expressions import parse_value, terms_in
-from tcpknee.live.qdiscs import Latency
-from tcpknee.runs import api, scenarios
-from tcpknee.runs.pool import Watcher
-from tcpknee.runs.results import Run
-from tcpknee.runs.terms import OfCells
+from tcpknee.validation.claims.checks.asked import Asked
+from tcpknee.validation.claims.claim import BOTH, Claim, OnKernel
+from tcpknee.validation.claims.quick import with_values
 
 Call = Callable[..., Ended]
 
@@ -277,7 +277,7 @@ def test_the_check_of_ss_fails_where_a_value_is_another_or_missing(
 
 
 def test_the_check_of_rate_samples_fails_for_an_algorithm_that_uses_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tcpknee.claims.checks import rate_sample_is_unused
+    from tcpknee.validation.claims.checks import rate_sample_is_unused
 
     here = Asked(None, 1, quick=True, folder=Path("none"))
     assert [outcome.verdict for outcome in rate_sample_is_unused.check(here).outcomes] == ["holds", "holds"]

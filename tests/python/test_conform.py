@@ -15,11 +15,11 @@ import pytest
 from support import Ended
 from tcpknee import _core
 from tcpknee.cli import conform as verb
-from tcpknee.conformance import conform, overlay
-from tcpknee.conformance.conform import Compared, Pair
 from tcpknee.runs import api
 from tcpknee.runs.doubts import Doubt
 from tcpknee.runs.results import Run, Table
+from tcpknee.validation.conformance import conform, overlay
+from tcpknee.validation.conformance.conform import Compared, Pair
 
 SCENARIO = """
 title    = "two algorithms, with and without loss"

@@ -13,9 +13,9 @@ import pytest
 
 import tcpknee
 from support import SMALL, Ended, refused
-from tcpknee.conformance import reference
 from tcpknee.errors import ScenarioError
 from tcpknee.runs import named_files
+from tcpknee.validation.references import reference
 
 SECRET = "root:$6$hunter2:20228:0:99999:7:::\n" * 2
 OUTSIDE = "lies outside of the scenario's folder"

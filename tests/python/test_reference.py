@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support import Ended
-from tcpknee.conformance import beside, reference
-from tcpknee.conformance.beside import Beside
-from tcpknee.conformance.reference import Reference, ReferenceError
 from tcpknee.runs.pool import Watcher
+from tcpknee.validation.references import beside, reference
+from tcpknee.validation.references.beside import Beside
+from tcpknee.validation.references.reference import Reference, ReferenceError
 
 HEAD = """\
 # tcpknee reference 1

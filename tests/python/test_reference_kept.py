@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tcpknee.conformance import beside, reference
 from tcpknee.runs.pool import Watcher
+from tcpknee.validation.references import beside, reference
 
 FOLDER = Path(__file__).parents[2] / "reference"
 FILES = sorted(path.name for path in FOLDER.glob("*.csv"))

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "reference"))
 import cell as cells
 import matrices
 import measure
-from tcpknee.conformance import reference
+from tcpknee.validation.references import reference
 
 EVERY = [cell for suite in matrices.SUITES.values() for cell in suite()]
 

@@ -85,7 +85,7 @@ INSTEAD = {
     "following.follow = lambda *_, **__: Of(look=Of(json=dict, crossed=None), told=[])",
     "whatif": "from types import SimpleNamespace as Of; from tcpknee.fleet.whatif import asked; "
     "asked.answered = lambda *_, **__: Of(refused='', json={})",
-    "conform": "from tcpknee.conformance import conform, overlay; "
+    "conform": "from tcpknee.validation.conformance import conform, overlay; "
     "conform.run = conform.compare = conform.verdicts = overlay.write = lambda *_, **__: []",
 }
 """What would need root or half an hour says at once that it is done."""

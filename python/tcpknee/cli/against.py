@@ -7,12 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tcpknee import say
-from tcpknee.conformance import beside, reference
-from tcpknee.conformance.beside import Beside
-from tcpknee.conformance.reference import Reference
 from tcpknee.runs import engines, progress
 from tcpknee.runs.output import SCHEMA
 from tcpknee.say import aligned
+from tcpknee.validation.references import beside, reference
+from tcpknee.validation.references.beside import Beside
+from tcpknee.validation.references.reference import Reference
 
 from .conform import value, verdict_line
 

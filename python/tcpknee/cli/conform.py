@@ -15,7 +15,7 @@ from tcpknee.say import aligned
 from .options import PATH, Whole, foreign, json_option, out_option, quiet_option
 
 if TYPE_CHECKING:
-    from tcpknee.conformance.conform import Compared, Verdict
+    from tcpknee.validation.conformance.conform import Compared, Verdict
 
 _RUNS = Path("runs")
 
@@ -68,10 +68,10 @@ def _beside_this_kernel(
     out: Path | None, *, quick: bool, resume: bool, workers: int | None, json: bool, quiet: bool
 ) -> int:
     """Exit code 1 when something is outside its tolerance."""
-    from tcpknee.conformance import conform, overlay
     from tcpknee.runs import progress
     from tcpknee.runs.folder import next_free
     from tcpknee.runs.output import SCHEMA
+    from tcpknee.validation.conformance import conform, overlay
 
     if resume and out is None:
         raise UsageError(_no_folder(quick=quick))

@@ -17,8 +17,8 @@ from tcpknee.say import aligned
 from .options import SEED_MAX, Options, Whole, out_option, running_options
 
 if TYPE_CHECKING:
-    from tcpknee.claims.claim import Claim
-    from tcpknee.claims.judging import Form, Result
+    from tcpknee.validation.claims.claim import Claim
+    from tcpknee.validation.claims.judging import Form, Result
 
 _WIDTH = 100
 
@@ -79,10 +79,10 @@ def _scenarios(names: Sequence[str], options: Options, of_claims: Sequence[str] 
 
 def _claims(only: Sequence[str], options: Options, *, quick: bool, seed: int | None, resume: bool) -> int:
     """`knee gallery` without a scenario. Exit code 1 when a claim is not reproduced, or in part only."""
-    from tcpknee.claims import judging
     from tcpknee.runs import api, progress
     from tcpknee.runs.folder import newest, next_free
     from tcpknee.runs.output import SCHEMA
+    from tcpknee.validation.claims import judging
     from tcpknee.writing import replacing
 
     from . import running
@@ -126,7 +126,7 @@ def _claims(only: Sequence[str], options: Options, *, quick: bool, seed: int | N
 
 
 def _chosen(only: Sequence[str]) -> list[Claim]:
-    from tcpknee.claims import catalogue
+    from tcpknee.validation.claims import catalogue
 
     known = catalogue.by_id()
     wanted = [name.strip() for text in only for name in text.split(",")]

@@ -19,8 +19,8 @@ from tcpknee.errors import UsageError
 from tcpknee.human import suggest
 from tcpknee.runs import pool, tables
 from tcpknee.runs.pool import Key, Watcher
+from tcpknee.validation.conformance.conform import RETRANSMIT_POINTS, SHARE, SRTT_PCT, Compared, Verdict
 
-from .conform import RETRANSMIT_POINTS, SHARE, SRTT_PCT, Compared, Verdict
 from .reference import Cell, Reference, Row
 
 Flows = Sequence[Mapping[str, Any]]

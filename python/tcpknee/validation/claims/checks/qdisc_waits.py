@@ -1,4 +1,4 @@
-"""The network namespace of `fq_qdisc_latency.py`: `python -m tcpknee.claims.checks.qdisc_waits free|burst`.
+"""The network namespace of `fq_qdisc_latency.py`: `python -m tcpknee.validation.claims.checks.qdisc_waits free|burst`.
 
 It puts a qdisc on its loopback interface, says "ready", sends at a line on stdin, and says "sent" when all of it has
 left the qdisc. `free`: a transfer through a qdisc that holds nothing back, fq where the kernel has it, else HTB at a

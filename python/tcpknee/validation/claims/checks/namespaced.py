@@ -1,4 +1,4 @@
-"""One network namespace of `per_namespace_choice.py`: `python -m tcpknee.claims.checks.namespaced ALGORITHM
+"""One network namespace of `per_namespace_choice.py`: `python -m tcpknee.validation.claims.checks.namespaced ALGORITHM
 QDISC...`.
 
 It sets the namespace's default and the qdisc of its loopback interface, the first that the kernel has, says "ready",

@@ -1,0 +1,1 @@
+"""How far the simulator is from this host's own TCP stack."""

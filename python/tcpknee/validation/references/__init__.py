@@ -1,0 +1,1 @@
+"""How far the simulator is from results that were measured elsewhere, and the files that hold them."""
