@@ -177,7 +177,8 @@ claims: fast ## check the published claims under two seeds, as root on this kern
 	$(BIN)/python docs/generate.py
 
 .PHONY: wheel
-wheel: $(VENV)/.core ## build a wheel into dist/, trained like `make tuned`, for all processors (needs rustup's llvm-tools)
+wheel: $(VENV)/.venv ## build a wheel into dist/, trained like `make tuned`, for all processors (needs rustup's llvm-tools)
+	@tools/need.sh rust cc make pkg-config libelf --optional clang-16 libbpf
 	$(BIN)/python tools/trained.py
 	RUSTFLAGS='$(TRAINED)' PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --release --locked --target-dir build/wheel --out dist
 
