@@ -15,6 +15,7 @@ import probes
 from test_watch import ready_in_a_namespace, watching
 
 INTERFACE = "a\x1b[31m"
+NOT_UTF8 = b"\xff\xfe"
 PROCESS = "\x1b]0;owned\x07"
 HARMFUL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 KNEE = [sys.executable, "-m", "tcpknee"]
@@ -25,8 +26,10 @@ import ctypes, socket, subprocess, threading, time
 name = {INTERFACE!r}
 for words in (["link", "set", "lo", "name", name], ["link", "set", name, "up"]):
     subprocess.run(["ip", *words], check=True)
+subprocess.run(["ip", "link", "add", {NOT_UTF8!r}, "type", "veth", "peer", "name", "far"], check=True)
 shaped = "root tbf rate 100mbit burst 100kb limit 1mb".split()
-subprocess.run(["tc", "qdisc", "add", "dev", name, *shaped], check=True)
+for device in (name, {NOT_UTF8!r}):
+    subprocess.run(["tc", "qdisc", "add", "dev", device, *shaped], check=True)
 with socket.create_server(("127.0.0.1", 5001)) as listener:
     near = socket.socket()
     for end in (near, listener):
@@ -70,6 +73,13 @@ def test_a_recording_tells_interface_and_process_and_sql_shows_them(held: str, t
     (row,) = json.loads(knee("sql", asked, out, "--json"))["rows"]
     assert row == {"interface": INTERFACE, "process": PROCESS}
     assert r"a\x1b[31m" in knee("sql", "select distinct interface from qdisc", out)
+
+
+def test_a_device_whose_name_is_no_utf8_is_recorded_with_escapes(held: str, tmp_path: Path) -> None:
+    out = tmp_path / "rec"
+    knee("record", "--netns", held, "--every", "200ms", "--for", "400ms", "--out", out)
+    for table in ("nic", "qdisc"):
+        assert r"\xff\xfe" in knee("sql", f"select distinct interface from {table}", out), table
 
 
 def test_the_page_of_a_connection_shows_its_interface(held: str, tmp_path: Path) -> None:
