@@ -154,13 +154,13 @@ reference: $(VENV)/.core ## measure what a real kernel does, in virtual time: KE
 
 REFERENCES := $(wildcard reference/linux-*.csv)
 .PHONY: reference-tables
-reference-tables: fast ## simulate the cells of reference/ again, and write the tables of docs/ that compare
+reference-tables: fast ## simulate the cells of reference/ again, and keep what the simulator gives
 	$(BIN)/python reference/simulate.py $(REFERENCES)
-	$(BIN)/python docs/generate.py
 
 .PHONY: docs
-docs: $(VENV)/.core ## write the reference pages of docs/ from the registries
+docs: $(VENV)/.core ## build every page into build/docs, reference pages included, and write what is generated and kept
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/build.py build/docs
 
 # Whatever the verdicts are, they are what the page says.
 CLAIMS := $(BIN)/knee gallery --quiet

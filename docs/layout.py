@@ -13,3 +13,8 @@ def table(header: list[str], rows: Iterable[list[str]]) -> str:
 
 def code(text: object) -> str:
     return f"`{text}`" if str(text) else ""
+
+
+def sentence(text: str) -> str:
+    """The text with a capital first letter and nothing else changed."""
+    return text[:1].upper() + text[1:]

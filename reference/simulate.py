@@ -3,7 +3,7 @@
     simulate.py reference/linux-6.12.csv
 
 The simulator gives the same on every machine, so what is kept changes only when the simulator or the file does;
-docs/generate.py makes its tables of it.
+`make docs` makes tables of it.
 """
 
 from __future__ import annotations

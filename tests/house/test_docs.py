@@ -1,4 +1,5 @@
-"""The reference pages say what the registries say, and the pages for a newcomer what the commands print."""
+"""What is generated says what the registries say, every link leads somewhere, no reference page is kept in the
+repository, and the pages for a newcomer say what the commands print."""
 
 from __future__ import annotations
 
@@ -6,17 +7,78 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 from sources import ROOT
+from tcpknee.imports import IMPORTERS
 from tcpknee.validation.claims import judging
 from tcpknee.validation.claims.catalogue import CLAIMS
 
+PART = re.compile(r"<!-- generated: (\w+) -->.*?<!-- end -->", re.DOTALL)
 
-def test_the_reference_pages_are_not_stale() -> None:
+KEPT = {
+    "README.md": ["demo"],
+    "docs/algorithms.md": ["algorithms"],
+    "docs/claims.md": ["claims"],
+    "docs/queues.md": ["queues"],
+}
+"""All that is generated and yet in the repository: a page that a person reads, of a line per item."""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All pages, as `make docs` builds them. Every link of theirs leads to a file and a heading that are there."""
+    out = tmp_path_factory.mktemp("docs") / "built"
+    words = [sys.executable, ROOT / "docs" / "build.py", out]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return out
+
+
+def pages() -> dict[str, str]:
+    """The text of every page of the repository that is for people, by its path."""
+    words = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
+    listed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    # An importer's page stands in its source.
+    found = [name for name in listed if not name.startswith("crates/") and (ROOT / name).exists()]
+    return {name: (ROOT / name).read_text(encoding="utf-8") for name in found}
+
+
+def rows(text: str) -> set[str]:
+    """Rows of tables that are long enough to be nobody else's."""
+    return {line for line in text.splitlines() if line.startswith("| ") and len(line) > 60}
+
+
+def test_what_is_generated_and_kept_is_not_stale() -> None:
     checked = subprocess.run(
         [sys.executable, ROOT / "docs" / "generate.py", "--check"], capture_output=True, text=True, check=False
     )
     assert checked.returncode == 0, checked.stderr
+
+
+def test_every_page_is_built_and_every_reference_page_is_in_the_index(built: Path) -> None:
+    names = [page for page in pages() if page.startswith("docs/") and page != "docs/README.md"]
+    assert len(names) > 20 and all((built / name.removeprefix("docs/")).exists() for name in names)
+    below = built / "reference"
+    made = {str(page.relative_to(below)) for page in below.rglob("*.md")} - {"index.md"}
+    listed = re.findall(r"\]\((.+?)\)", (below / "index.md").read_text(encoding="utf-8"))
+    assert len(listed) == len(made) > 90 and set(listed) == made
+
+
+def test_no_reference_page_is_kept_in_the_repository(built: Path) -> None:
+    """What `make docs` makes of the registries stands in build/, which git ignores."""
+    made = {row for page in (built / "reference").rglob("*.md") for row in rows(page.read_text(encoding="utf-8"))}
+    assert len(made) > 1000
+    texts = pages()
+    assert {name: PART.findall(text) for name, text in texts.items() if PART.search(text)} == KEPT
+    assert {name: found for name, text in texts.items() if (found := rows(PART.sub("", text)) & made)} == {}
+
+
+def test_the_page_of_imports_has_every_importer() -> None:
+    page = (ROOT / "docs" / "imports.md").read_text(encoding="utf-8")
+    assert [name for name in IMPORTERS if f"| `{name}` |" not in page] == []
 
 
 def test_no_verdict_on_the_page_of_claims_is_of_another_version_of_the_gallery() -> None:
@@ -55,22 +117,19 @@ def test_what_readme_shows_after_the_first_command_is_installed_by_it() -> None:
     assert "knee shell --rate" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_example_of_a_comparison_is_what_the_tables_say() -> None:
-    """Rows of the block in reference.md, by those that docs/generate.py writes into simulator.md."""
+def test_the_example_of_a_comparison_is_what_the_tables_say(built: Path) -> None:
+    """Rows of the block in reference.md, by those of the built page."""
     block = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
-    tables = (ROOT / "docs" / "simulator.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^((?:reno|cubic) .*\d\))$", block, re.MULTILINE)
-    assert len(rows) == 2
-    for row in rows:
+    tables = (built / "reference" / "against-linux" / "algorithms.md").read_text(encoding="utf-8")
+    found = re.findall(r"^((?:reno|cubic) .*\d\))$", block, re.MULTILINE)
+    assert len(found) == 2
+    for row in found:
         assert f"| {' | '.join(re.split(' {2,}', row))} |" in tables, row
 
 
 def test_pages_quote_no_figures_of_the_demo_but_those_that_are_generated() -> None:
     """A ratio with its interval in prose is one that nobody writes anew when it changes."""
     ratio = re.compile(r"[\d.]+× \w+ \[[\d., ]+\]")
-    pages = {
-        page.name: page.read_text(encoding="utf-8") for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
-    }
-    assert ratio.search(pages["README.md"]), "the demo's figures look otherwise now"
-    generated = re.compile(r"<!-- generated: .*?<!-- end -->", re.DOTALL)
-    assert [name for name, text in pages.items() if ratio.search(generated.sub("", text))] == []
+    texts = pages()
+    assert ratio.search(texts["README.md"]), "the demo's figures look otherwise now"
+    assert [name for name, text in texts.items() if ratio.search(PART.sub("", text))] == []

@@ -320,13 +320,39 @@ def test_lists_say_what_there_is(call: Call) -> None:
     assert overview.code == 0
     for word in ("cubic", "fifo", "random", "jitter", "bulk", "flows", "demo"):
         assert word in overview.out
-    for what in ("algorithms", "queues", "losses", "impairments", "workloads", "keys", "scenarios", "tables"):
+    registries = ("metrics", "counters", "prometheus", "claims", "importers", "sizes")
+    for what in (
+        "algorithms",
+        "queues",
+        "losses",
+        "impairments",
+        "workloads",
+        "keys",
+        "scenarios",
+        "tables",
+        *registries,
+    ):
         text = call("list", what)
         assert text.code == 0 and text.out
         found = json.loads(call("list", what, "--json").out)
         assert found["schema"] == 1 and found[what]
     assert "use when" in call("list", "algorithms").out
     assert "goodput_bits_per_sec" in call("list", "tables").out
+    assert "tcpknee_tcp_sent_bytes_total" in call("list", "prometheus").out
+    assert "must hold: " in call("list", "claims", "loss-1.5").out
+    assert "count prefixes: " in call("list", "importers", "nginx").out
+
+
+def test_tables_are_listed_by_the_verb_that_writes_them(call: Call) -> None:
+    found = json.loads(call("list", "tables", "trace", "record.sockets", "flows", "--json").out)["tables"]
+    assert list(found) == ["trace.acks", "trace.events", "trace.connections", "record.sockets", "flows"]
+    assert all(
+        {"name", "type", "unit", "doc", "source"} <= set(column) for columns in found.values() for column in columns
+    )
+    for verb in ("record", "import", "trace", "profile", "fleet", "snapshot"):
+        assert call("list", "tables", verb).out.startswith(f"{verb}.")
+    refused = call("list", "tables", "trace.akcs")
+    assert refused.code == 2 and 'Did you mean "trace.acks"?' in refused.err
 
 
 def test_csv_has_every_table_with_units_in_its_names(call: Call, small_run: Path, tmp_path: Path) -> None:

@@ -108,14 +108,18 @@ def _tell_unmeasured(found: Sequence[dict[str, Any]]) -> None:
 
 
 def _explain(name: str, *, json: bool) -> int:
+    import textwrap
+
     from tcpknee.doctor import told
     from tcpknee.doctor.judge import chosen
+    from tcpknee.doctor.measure import comparison
 
     [rule] = chosen([name])
     if json:
-        say.json({"schema": 1, **told.rule_json(rule), **told.manual(rule)})
+        say.json({"schema": 1, **told.rule_json(rule), **told.manual(rule), "measured": comparison(rule.name)})
     else:
         say.lines(told.explained(rule))
+        say.lines(textwrap.wrap(f"With --measure: {comparison(rule.name)}", 80, subsequent_indent="  "))
     return 0
 
 

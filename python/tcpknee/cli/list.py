@@ -12,6 +12,7 @@ from tcpknee import algorithms, say
 from tcpknee.errors import UsageError
 from tcpknee.human import suggest
 
+from . import registries
 from .options import json_option
 
 LISTED = (
@@ -25,16 +26,40 @@ LISTED = (
     "rules",
     "keys",
     "tables",
+    "metrics",
+    "counters",
+    "prometheus",
+    "claims",
     "scenarios",
 )
 """What `knee list` can print."""
+
+_TOO_MANY = {
+    "keys": "keys of scenario files",
+    "metrics": "metrics of a run's flows",
+    "counters": "counters of `knee profile`",
+    "prometheus": "metrics of `knee export --prometheus`",
+}
+"""Of these the overview has the number alone."""
+
+_FACTS = {
+    "type": "type",
+    "labels": "labels",
+    "must_hold": "must hold",
+    "figure": "printed",
+    "article": "article",
+    "engines": "engines",
+    "limits": "limits",
+    "netem": "netem",
+}
+"""Facts of an entry, and what they are called."""
 
 _WIDTH = 100
 
 
 @click.command(
     "list",
-    short_help="List algorithms, queues, losses, impairments, workloads, sizes, importers, rules, keys and so on.",
+    short_help="List algorithms, queues, workloads, importers, rules, keys, tables, metrics, claims and so on.",
 )
 @click.argument("what", required=False)
 @click.argument("names", metavar="[NAME]...", nargs=-1)
@@ -42,8 +67,9 @@ _WIDTH = 100
 def command(what: str | None, names: tuple[str, ...], json: bool) -> int:
     """List what tcpknee knows, by default the names of all.
 
-    WHAT: algorithms, queues, losses, impairments, workloads, sizes, importers, rules, keys, tables or scenarios. NAME:
-    only these of them.
+    WHAT: algorithms, queues, losses, impairments, workloads, sizes, importers, rules, keys, tables, metrics, counters,
+    prometheus, claims or scenarios. NAME: only these of them. Tables are those of a run; `knee list tables record`
+    lists those of `knee record`, and so do fleet, import, profile, snapshot and trace.
 
     Example: knee list algorithms bbr1
     """
@@ -66,6 +92,8 @@ def _show(what: str | None, names: Sequence[str], *, json: bool) -> None:
             say.lines([*([""] if number else []), *_table(name, columns)])
     elif what == "keys":
         say.lines(line for key in found for line in _key(key))
+    elif what == "importers" and names:
+        say.lines(line for entry in found for line in _importer(entry))
     else:
         say.lines([line for entry in found for line in _entry(entry)] or [f"no {what}"])
 
@@ -75,6 +103,8 @@ def _chosen(what: str, found: Any, names: Sequence[str]) -> Any:
     if not names:
         return found
     by_name = found if isinstance(found, Mapping) else {entry.get("name", entry.get("path")): entry for entry in found}
+    if what == "tables":
+        return _chosen_tables(by_name, names)
     if what == "algorithms":
         names = algorithms.chosen("knee list algorithms", names)
     if unknown := next((name for name in names if name not in by_name), None):
@@ -83,24 +113,40 @@ def _chosen(what: str, found: Any, names: Sequence[str]) -> Any:
     return chosen if isinstance(found, Mapping) else list(chosen.values())
 
 
-def _overview(*, json: bool) -> None:
-    from tcpknee import _core
+def _chosen_tables(of_runs: Mapping[str, Any], names: Sequence[str]) -> Mapping[str, Any]:
+    """Tables of a run by their names, and those of a verb by the verb's. Raises UsageError."""
+    by_verb = registries.tables()
+    chosen: dict[str, Any] = {}
+    for name in names:
+        if name in by_verb:
+            chosen |= {f"{name}.{table}": columns for table, columns in by_verb[name].items()}
+        elif name in of_runs:
+            chosen[name] = of_runs[name]
+        else:
+            verb, _, table = name.partition(".")
+            if table not in by_verb.get(verb, {}):
+                known = [*of_runs, *by_verb, *(f"{verb}.{table}" for verb in by_verb for table in by_verb[verb])]
+                raise UsageError(f'knee list tables: got "{name}"; ' + suggest(name, known, "expected one of"))
+            chosen[name] = by_verb[verb][table]
+    return chosen
 
+
+def _overview(*, json: bool) -> None:
     names = {
         what: list(found)
         if isinstance(found := _read(what), Mapping)
         else [e.get("name", e.get("path")) for e in found]
         for what in LISTED
-        # There are too many keys to name.
-        if what != "keys"
+        if what not in _TOO_MANY
     }
-    keys = len(_core.keys())
+    counts = {what: len(_read(what)) for what in _TOO_MANY}
     if json:
         say.json({"schema": 1, **names})
         return
     for what, entries in names.items():
         say.line(f"{what:<11} {', '.join(entries) or '-'}")
-    say.line(f"{'keys':<11} {keys} keys of scenario files")
+    for what, of in _TOO_MANY.items():
+        say.line(f"{what:<11} {counts[what]} {of}")
     say.line()
     say.line("`knee list algorithms` and so on say more of each.")
 
@@ -115,6 +161,8 @@ def _read(what: str) -> Any:
         ]
     if what == "tables":
         return columns.of_tables()
+    if what in ("metrics", "counters", "prometheus", "claims"):
+        return getattr(registries, what)()
     if what == "rules":
         from tcpknee.doctor import told
         from tcpknee.doctor.rules import RULES
@@ -136,7 +184,13 @@ def _title(name: str) -> str:
 
 
 def _entry(entry: Mapping[str, Any]) -> list[str]:
-    lines = [f"{entry['name']:<18} {entry['summary']}"]
+    unit = f" [{entry['unit']}]" if entry.get("unit") and "tables" not in entry else ""
+    lines = textwrap.wrap(
+        f"{entry['name']:<18} {entry['summary']}{unit}", _WIDTH + 20, subsequent_indent=" " * 19, break_long_words=False
+    )
+    for name, heading in _FACTS.items():
+        if told := entry.get(name):
+            lines += _wrapped(f"{heading}: {', '.join(told) if isinstance(told, list) else told}")
     if entry.get("use_when"):
         lines += _wrapped(f"use when: {entry['use_when']}")
     if entry.get("source"):
@@ -144,6 +198,8 @@ def _entry(entry: Mapping[str, Any]) -> list[str]:
         lines += _wrapped(f"source: {entry['source']}{year}")
     if entry.get("keys"):
         lines += _wrapped(f"keys: {', '.join(entry['keys'])}")
+    if "both_ways" in entry:
+        lines += _wrapped(f"acts on: {'data and ACKs' if entry['both_ways'] else 'data'}")
     if "kernel" in entry:
         lines += _wrapped(f"in this kernel: {_in_kernel(entry['kernel'])}")
     if "tables" in entry:
@@ -153,6 +209,16 @@ def _entry(entry: Mapping[str, Any]) -> list[str]:
         bounds = f"{param['min']} to {param['max']}{counted}"
         meaning = "; ".join(text for text in (param["doc"], param["source"]) if text)
         lines += _wrapped(f"{entry['name']}.{param['name']} = {param['default']} ({bounds}); {meaning}")
+    return lines
+
+
+def _importer(kind: Mapping[str, Any]) -> list[str]:
+    """All that an importer says of itself; `knee import NAME --help` has its options."""
+    lines = [*_entry(kind), "", *kind["examples"], "", *kind["page"].strip().splitlines(), ""]
+    for table in kind["tables"]:
+        lines += [f"table {table['name']}: {table['rows']}"]
+    for count in kind["counts"]:
+        lines += _wrapped(f"count {count['name']}: {count['doc']}", indent=0)
     return lines
 
 
@@ -172,7 +238,8 @@ def _in_kernel(status: Mapping[str, Any]) -> str:
 
 def _key(key: Mapping[str, Any]) -> list[str]:
     default = f" = {key['default']}" if key.get("default") not in (None, "") else ""
-    lines = [f"{key['path']}{default}", *_wrapped(f"{key['doc']} ({key['accepts']})", indent=4)]
+    axis = "; a list is an axis" if key["axis"] else ""
+    lines = [f"{key['path']}{default}", *_wrapped(f"{key['doc']} ({key['accepts']}{axis})", indent=4)]
     if key.get("source"):
         lines += _wrapped(f"source: {key['source']}", indent=4)
     return lines
@@ -184,7 +251,7 @@ def _table(name: str, columns: Sequence[Mapping[str, Any]]) -> list[str]:
     for column in columns:
         unit = f" [{column['unit']}]" if column["unit"] else ""
         source = f" ({column['source']})" if column["source"] != "tcpknee" else ""
-        lines.append(f"  {column['name']:<{width}}  {column['doc']}{unit}{source}")
+        lines.append(f"  {column['name']:<{width}}  {column['type']:<8}  {column['doc']}{unit}{source}")
     return lines
 
 

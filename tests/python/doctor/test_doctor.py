@@ -98,6 +98,7 @@ def test_every_rule_is_listed_and_explained_in_80_columns(call: Call) -> None:
     for rule in RULES:
         lines = call("doctor", "--explain", rule.name).out.splitlines()
         assert lines[0].startswith(f"{rule.name}: ") and "Why it matters:" in lines
+        assert any(line.startswith("With --measure: ") for line in lines)
         assert max(map(len, lines[1:])) <= 80
     assert set(json.loads(call("doctor", "--explain", "tw-recycle", "--json").out)) >= {"name", "why_it_matters"}
 

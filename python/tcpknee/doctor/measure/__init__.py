@@ -88,6 +88,12 @@ UNMEASURED: Mapping[str, str] = {
 """The other rules, and why they are not measured: each reason ends the sentence `What is found …`."""
 
 
+def comparison(rule: str) -> str:
+    """What is compared for the findings of a rule, or why nothing is: a part of a sentence."""
+    plan = PLANS.get(rule)
+    return f"nothing, since what is found {UNMEASURED[rule]}." if plan is None else plan.what
+
+
 @dataclass
 class Costs:
     """What was measured for one finding, and why the rest could not be."""

@@ -1,0 +1,318 @@
+"""The reference pages: made from the registries by `make docs`, and kept nowhere in the repository."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from layout import code, sentence, table
+
+from tcpknee import _core
+from tcpknee.cli import conform, registries
+from tcpknee.doctor.measure import comparison
+from tcpknee.doctor.rules import GROUPS, RULES
+from tcpknee.doctor.snapshot.tables import TABLES as OF_SNAPSHOTS
+from tcpknee.imports import IMPORTERS, Kind
+from tcpknee.runs import tables
+from tcpknee.validation.claims import checks
+from tcpknee.validation.claims.catalogue import CLAIMS
+from tcpknee.validation.claims.claim import ENGINES, Claim
+from tcpknee.validation.references import beside, reference
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of `reference/`. `links` of it are written as from docs/."""
+
+    title: str
+    text: str
+
+
+def pages() -> dict[str, Page]:
+    """Every reference page by its name, which is its path below `reference/` without the ending."""
+    found = {
+        "keys": Page("Keys of a scenario file", keys()),
+        "losses": Page("Losses", kinds(_core.losses())),
+        "impairments": Page("Impairments", impairments()),
+        "workloads": Page("Workloads", kinds(_core.workloads())),
+        "sizes": Page("Distributions of sizes", kinds(_core.sizes())),
+        "queues": Page("Queues and their parameters", queues()),
+        "metrics": Page("Metrics of a run", metrics()),
+        "counters": Page("Counters of `knee profile`", counters()),
+        "prometheus": Page("Metrics for Prometheus", prometheus()),
+        "rules": Page("Rules of the doctor", rules()),
+    }
+    found |= {f"against-linux/{name}": Page(title, suite(file, name)) for name, (file, title) in SUITES.items()}
+    found |= {f"tables/{verb}": Page(TITLES[verb], columns(verb)) for verb in TITLES}
+    found |= {f"algorithms/{one['name']}": Page(one["name"], algorithm(one)) for one in _core.algorithms()}
+    found |= {f"imports/{kind.name}": Page(f"knee import {kind.name}", importer(kind)) for kind in IMPORTERS.values()}
+    return found | {f"claims/{claim.id}": Page(claim.id, _claim(claim)) for claim in CLAIMS}
+
+
+TITLES = {
+    "run": "Tables of a run",
+    "record": "Tables of `knee record`",
+    "import": "Tables of `knee import`",
+    "trace": "Tables of `knee trace`",
+    "profile": "Tables of `knee profile`",
+    "fleet": "Tables of `knee fleet`",
+    "snapshot": "Tables of `knee snapshot`",
+}
+
+
+def keys() -> str:
+    """Every key of a scenario file, a table per section."""
+    sections: dict[str, list[list[str]]] = {}
+    for key in _core.keys():  # noqa: SIM118  (a function of the module, not of a dict)
+        section, _, name = key["path"].rpartition(".")
+        axis = "yes" if key["axis"] else ""
+        row = [code(name), key["doc"], key["accepts"], key["default"], axis, key["source"]]
+        sections.setdefault(section, []).append(row)
+    titles = {name: f"`[[{name}]]`" for name in ("flow", "zip", "sample", "expect", "published")}
+    titles[""] = "Top of the file"
+    header = ["key", "meaning", "accepts", "default", "axis", "source of the default or definition"]
+    parts = [f"## {titles.get(name, f'`[{name}]`')}\n\n{table(header, rows)}" for name, rows in sections.items()]
+    return "\n".join(parts)
+
+
+def columns(verb: str) -> str:
+    """Every column of the tables that a verb writes, a section per table."""
+    return "\n".join(
+        f"## {name}\n\n{_columns(verb, name, listed)}" for name, listed in registries.tables()[verb].items()
+    )
+
+
+def _columns(verb: str, name: str, listed: Iterable[Mapping[str, str]]) -> str:
+    """Those that only a kernel fills stand apart."""
+    header = ["column", "type", "unit", "meaning", "source"]
+
+    def rows(of_kernel: bool) -> list[list[str]]:
+        return [
+            [code(one["name"]), one["type"], one["unit"], one["doc"], one["source"]]
+            for one in listed
+            if ("engine" in one) == of_kernel
+        ]
+
+    text = ""
+    if verb == "snapshot":
+        text = f"{OF_SNAPSHOTS[name].doc} From: {OF_SNAPSHOTS[name].source}.\n\n"
+    if verb == "run" and name != "runs" and name not in tables.FROM_ENGINE["sim"]:
+        text = "With `--engine kernel` only.\n\n"
+    text += table(header, rows(of_kernel=False))
+    further = rows(of_kernel=True)
+    return text + (f"\nWith `--engine kernel` also:\n\n{table(header, further)}" if further else "")
+
+
+def metrics() -> str:
+    """Every metric of a group and of a cell; those of transfers of one size once, with what they may end with."""
+    rows = [[code(one["name"]), one["unit"], one["summary"]] for one in registries.metrics()]
+    return table(["metric", "unit", "how the flows of a repetition are combined, and of which column"], rows)
+
+
+def counters() -> str:
+    """Every counter of the table `host_costs`."""
+    rows = [[code(one["name"]), one["unit"], one["summary"]] for one in registries.counters()]
+    return table(["counter", "unit", "meaning"], rows)
+
+
+def prometheus() -> str:
+    """Every metric of `knee export --prometheus`."""
+    rows = [
+        [code(one["name"]), one["type"], ", ".join(map(code, one["labels"])), one["summary"]]
+        for one in registries.prometheus()
+    ]
+    return table(["metric", "type", "labels", "meaning"], rows)
+
+
+def algorithm(item: Mapping[str, Any]) -> str:
+    """An algorithm: what it is, when to use it, its parameters."""
+    text = f"{sentence(item['summary'])} ({item['year']}).\n\n"
+    text += f"Use when: {item['use_when']}.\n\nSource: {item['source']}\n\n"
+    text += f"File: [cc/{item['name']}.c](../cc/{item['name']}.c)\n"
+    return text + head_of(item["name"]) + parameters(item)
+
+
+def head_of(name: str) -> str:
+    """What an algorithm's file says in its head: idea, equations, and where it differs from its source."""
+    comment = (ROOT / "cc" / f"{name}.c").read_text(encoding="utf-8").split("/*\n", 1)[1].split("*/", 1)[0]
+    lines = [line.removeprefix(" *").removeprefix(" ") for line in comment.splitlines()]
+    title, body = lines[0], "\n".join(lines[1:]).expandtabs(8)
+    idea, rest = body.split("\nEquations", 1)
+    equations, rest = rest.split("\nSource: ", 1)
+    _, differs = rest.split("\nDiffers from source:\n", 1)
+    text = f"\n{sentence(title.split(' - ', 1)[1])}\n{idea.rstrip()}\n\n"
+    text += f"```text\nEquations{equations.rstrip()}\n```\n\n"
+    return text + f"Differs from source:\n\n{textwrap.dedent(differs).rstrip()}\n"
+
+
+def parameters(item: Mapping[str, Any]) -> str:
+    """The parameters of an algorithm or a queue, as a scenario writes them."""
+    if not item["params"]:
+        return ""
+    header = ["parameter", "default", "least", "most", "meaning"]
+    rows = []
+    for param in item["params"]:
+        counted = f" (counted in {param['unit']})" if param["unit"] else ""
+        meaning = "; ".join(text for text in (param["doc"] + counted, param["source"]) if text)
+        written = [code(param[field]) for field in ("default", "min", "max")]
+        rows.append([code(f"{item['name']}.{param['name']}"), *written, meaning])
+    return "\n" + table(header, rows)
+
+
+def queues() -> str:
+    """Every queue: what it does, and its parameters."""
+    parts = []
+    for item in _core.queues():
+        text = f"## {item['name']}\n\n{sentence(item['summary'])}.\n\nSource: {item['source']}\n"
+        parts.append(text + parameters(item))
+    return "\n".join(parts)
+
+
+def impairments() -> str:
+    """Every impairment: what it does, to which packets, its keys, and whether netem carries it."""
+    rows = []
+    for item in _core.impairments():
+        packets = "data and ACKs" if item["both_ways"] else "data"
+        written = ", ".join(code(key) for key in item["keys"])
+        rows.append(
+            [code(item["name"]), item["summary"], packets, written, code(item["netem"] or "") or "no", item["source"]]
+        )
+    return table(["name", "what it does", "to", "keys", "netem", "source"], rows)
+
+
+def kinds(items: list[dict[str, Any]]) -> str:
+    """What a registry lists: each with its source, or with its keys."""
+    last = "source" if "source" in items[0] else "keys"
+    rows = []
+    for item in items:
+        end = ", ".join(code(key) for key in item["keys"]) if last == "keys" else str(item["source"])
+        rows.append([code(item["name"]), str(item["summary"]), end])
+    return table(["name", "what it does", last], rows)
+
+
+def rules() -> str:
+    """Every rule of the doctor, a section per group, and what `--measure` compares for it."""
+    header = ["rule", "what is wrong", "what --measure compares", "source"]
+    parts = []
+    for group, title in GROUPS.items():
+        rows = [
+            [code(rule.name), rule.summary, comparison(rule.name), rule.source] for rule in RULES if rule.group == group
+        ]
+        parts.append(f"## {title}\n\n{table(header, rows)}")
+    return "\n".join(parts)
+
+
+def importer(kind: Kind) -> str:
+    """What an importer reads, by which options, into which tables, and what its report counts."""
+    tables = [[code(one.name), one.rows] for one in kind.tables]
+    parts = [
+        kind.summary,
+        "```\n" + "\n".join(kind.examples) + "\n```",
+        kind.page.strip(),
+        table(["table", "rows"], tables).rstrip(),
+    ]
+    if kind.options:
+        rows = [[code(f"--{one.name} {one.metavar}".rstrip()), one.help, code(one.default)] for one in kind.options]
+        parts.append(table(["option", "meaning", "default"], rows).rstrip())
+    ours = [[code(one.name), one.doc] for one in kind.counts]
+    if ours:
+        parts.append("Its report counts besides:\n\n" + table(["count", "what is counted"], ours).rstrip())
+    short = ", ".join(code(one.short) for one in kind.tables)
+    gives = f"a tuple of `pyarrow.Table`s: {short}" if len(kind.tables) > 1 else "a `pyarrow.Table`"
+    parts.append("Columns: [tables of `knee import`](reference/tables/import.md).")
+    parts.append(f"From Python: `tcpknee.{kind.function}(files)` returns {gives}.")
+    return "\n\n".join(parts) + "\n"
+
+
+def results() -> dict[str, list[dict[str, Any]]]:
+    """What came of each claim, as claims.json has it."""
+    stored = json.loads((ROOT / "docs" / "claims.json").read_text(encoding="utf-8"))
+    return {claim.id: stored.get(claim.id, {"results": []})["results"] for claim in CLAIMS}
+
+
+def form(result: Mapping[str, Any]) -> str:
+    """How a claim was run."""
+    seed = f"seed {result['seed']}" if result["engine"] == "sim" else ENGINES["kernel"]
+    return f"{seed}, short form" if result["quick"] else seed
+
+
+def sources_of(claim: Claim) -> list[tuple[str, str]]:
+    """The files of a claim, each with what it is."""
+    files = []
+    if claim.has_scenario:
+        files.append(("scenario", f"gallery/{claim.id}.toml"))
+    if claim.on_kernel:
+        files.append(("on a kernel", f"gallery/kernel/{claim.id}.toml"))
+    if claim.check is not None:
+        files.append(("check", str(Path(checks.file_of(claim.check)).resolve().relative_to(ROOT))))
+    return files
+
+
+def _claim(claim: Claim) -> str:
+    lines = [f"{sentence(claim.claim)}.", ""]
+    lines += [f"- {what}: [{file}](../{file})" for what, file in sources_of(claim)]
+    lines.append(f"- runs on: {' and '.join(ENGINES[name] for name in claim.engines)}")
+    lines.append(f"- must hold: {claim.shape}")
+    lines.append(f"- the article: {claim.figure or 'no figure'}")
+    for one in results()[claim.id]:
+        lines += ["", f"{sentence(form(one))}: **{one['verdict']}**", ""]
+        lines += [f"- ours: {label} {text}" for label, text in one["ours"]]
+        lines += [f"- {said['verdict']}: {said['assert']} ({said['detail']})" for said in one["found"]]
+        lines += [f"- published {printed}" for printed in one["published"]]
+    if claim.limits:
+        lines += ["", claim.limits]
+    if claim.on_kernel and claim.on_kernel.limits:
+        lines += ["", f"On a kernel: {claim.on_kernel.limits}"]
+    return "\n".join(lines) + "\n"
+
+
+SUITES = {
+    "algorithms": ("linux-6.12.csv", "Every algorithm beside Linux 6.12"),
+    "queues": ("linux-6.12.csv", "Every queue beside Linux 6.12"),
+    "two-flows": ("linux-6.12-two-flows.csv", "Two flows beside Linux 6.12"),
+}
+"""The file and the title of each."""
+
+
+def suite(file: str, name: str) -> str:
+    """A row for each group of a suite; then the cells that are outside."""
+    compared = [entry for entry in _compared(file) if entry.suite == name]
+    head, *rows = beside.table(beside.groups(compared)[name])
+    text = table(head, rows)
+    outside = beside.outside(compared)
+    if outside:
+        header = ["outside", "metric", "Linux", "simulator"]
+        text += "\n" + table(header, [_outside(entry) for entry in outside])
+    return text
+
+
+def _compared(file: str) -> list[beside.Beside]:
+    """A file of reference/ beside what is kept of the simulator for it."""
+    measured = reference.read(ROOT / "reference" / file)
+    cells = measured.cells()
+    return beside.compare(cells, beside.kept(cells, reference.read(ROOT / "reference" / "simulated" / file)))
+
+
+def _outside(entry: beside.Beside) -> list[str]:
+    sides = [conform.value(entry.metric, side) for side in (entry.kernel, entry.sim)]
+    # A group is often called as its only algorithm is.
+    named = entry.label if entry.label.startswith(f"{entry.group} ") else f"{entry.group}: {entry.label}"
+    return [named, code(entry.metric), *sides]
+
+
+GROUPED: dict[str, Callable[[str], bool]] = {
+    "Scenarios": lambda name: name in ("keys", "losses", "impairments", "workloads", "sizes", "queues", "metrics"),
+    "Tables": lambda name: name.startswith("tables/"),
+    "Live hosts": lambda name: name in ("counters", "prometheus", "rules"),
+    "Importers": lambda name: name.startswith("imports/"),
+    "Algorithms": lambda name: name.startswith("algorithms/"),
+    "Claims": lambda name: name.startswith("claims/"),
+    "Results": lambda name: name.startswith("against-linux/"),
+}
+"""Headings of the index, and the pages below each."""
