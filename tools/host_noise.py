@@ -1,4 +1,5 @@
-"""Measures how late the hosts of a lab react: what `sender.noise` stands for (docs/simulator.md). Needs root.
+"""Measures how late the hosts of a lab react, which is what `sender.noise` stands for. Needs root. Results are in
+docs/validation/against-linux.md.
 
     python tools/host_noise.py [--knee .venv/bin/knee] [--seconds 20] [--loops 0 4] [--csv FILE]
 

@@ -1,4 +1,4 @@
-"""Which noise of hosts fits two-flow cells that others measured (docs/simulator.md).
+"""Which noise of hosts fits two-flow cells that others measured (docs/validation/against-linux.md).
 
     python tools/noise_cells.py reference/linux-6.12-two-flows.csv [--noise 0s 20us 1ms] [--repeat 5] [--csv FILE]
 

@@ -1,5 +1,5 @@
 """How far shares of two flows depend on their phase: one flow of 20 ms and one of about 80 ms behind drop-tail
-(docs/simulator.md).
+(docs/validation/against-linux.md).
 
     python tools/phase_cells.py [--noise 0s 20us 300us]
 

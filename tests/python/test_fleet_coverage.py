@@ -1,4 +1,5 @@
-"""A small part of tools/coverage_fleet.py: intervals hold the truth as often as docs/fleet-statistics.md says.
+"""A small part of tools/coverage_fleet.py: intervals hold the truth as often as the table of
+docs/validation/fleet-statistics.md says.
 
 Bounds are those that so many fleets pass with a chance of less than 1 in 10,000 if the stated rate is true.
 """

@@ -1,4 +1,4 @@
-"""The files of reference/, and the simulator's results kept beside them. docs/simulator.md compares both."""
+"""The files of reference/, and the simulator's results beside them (docs/validation/against-linux.md)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 //! Commits of Linux whose effect somebody measured, predicted with the cost profile that comes with tcpknee: their rule off
 //! and on, all else equal. No cost was chosen by what comes of it here.
 //!
-//! Method: each prediction is a row of docs/known-commits.md, with the published costs and with others between their bounds.
+//! Method: each prediction is a row of docs/validation/known-commits.md, with the published costs and with others between their bounds.
 //! When one changes, the test prints the row that the page should have.
 
 use std::io;
@@ -12,7 +12,7 @@ use knee_units::rng::Stream;
 use crate::common::{cell_with_files, run_cell};
 
 const PUBLISHED: &str = include_str!("../../../hosts/published.toml");
-const PAGE: &str = include_str!("../../../docs/known-commits.md");
+const PAGE: &str = include_str!("../../../docs/validation/known-commits.md");
 /// Costs as published, all at their low end, all at their high end, and four draws from between.
 const PROFILES: [&str; 7] = [
     "published",
@@ -76,7 +76,10 @@ fn predict(row: &str, figure: impl Fn(&str, bool) -> f64) -> Effect {
     let [published, least, most] = [effect.published, effect.least, effect.most]
         .map(|percent| format!("{:+.1} %", (percent * 10.0).round() / 10.0 + 0.0));
     let row = format!("{row} {published} | {least} to {most} |");
-    assert!(PAGE.contains(&row), "docs/known-commits.md lacks\n{row}");
+    assert!(
+        PAGE.contains(&row),
+        "docs/validation/known-commits.md lacks\n{row}"
+    );
     effect
 }
 

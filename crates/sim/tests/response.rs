@@ -9,7 +9,7 @@
 //! Three points of the periodic laws are not those of Linux itself, and so not
 //! ours: Reno at 1 % (whole segments, and a round trip of recovery in a cycle of
 //! nine), CUBIC at 1 in 1,000 and 1 in 10,000 (its integer curve is flat for
-//! 1.3 s around K, see docs/simulator.md). There we are held to what Linux 6.12
+//! 1.3 s around K, see docs/validation/against-linux.md). There we are held to what Linux 6.12
 //! does over netem in user-mode Linux, with every n-th packet dropped by tc gact.
 
 use crate::common::{LARGE_BUFFERS, MSS_BYTES, assert_within, run};
