@@ -12,9 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from support import Ended
+from tcpknee.datasets.partitions import Damage
 from tcpknee.errors import RunFolderError, UsageError
 from tcpknee.fleet import connections
 from tcpknee.fleet.connections import opening
+from tcpknee.fleet.connections.folders import find
 
 Call = Callable[..., Ended]
 
@@ -146,6 +148,19 @@ def test_a_corrupt_file_among_good_ones_is_refused_and_left_out_when_asked(call:
     assert ended.code == 2 and "sockets-000002.parquet: is damaged" in ended.err and "--partial" in ended.err
     ended = call("fleet", "connections", str(data), "--out", "out", "--partial", "--force", "--json")
     assert ended.code == 0 and json.loads(ended.out)["connections"] == 1 and "sockets-000002" in ended.out
+
+
+def test_a_damaged_file_is_known_by_its_path_whatever_the_error_says(tmp_path: Path) -> None:
+    data = recording(tmp_path / "rec", [sample(0), sample(1)])
+    notes: list[str] = []
+    [folder] = find([data], [], partial=True, notes=notes)
+    table = folder.table("sockets", partial=True, notes=notes)
+    assert table is not None
+    folder.read.append(table)
+    [path] = table.whole
+    assert not folder.leave_out(Damage(tmp_path / "other.parquet", f"{path}: says so"), notes)
+    assert folder.leave_out(Damage(path, "no word of the path"), notes)
+    assert not table.whole and notes == ["left out: no word of the path"]
 
 
 @pytest.mark.parametrize(

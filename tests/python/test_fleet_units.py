@@ -13,7 +13,7 @@ import pytest
 
 from drawn_fleets import HOUR, NOON, fleet, written
 from tcpknee import fleet as fleets
-from tcpknee.fleet.connections import assigned, write
+from tcpknee.fleet.connections import assignment, write
 from tcpknee.fleet.following import following
 from tcpknee.fleet.following.guards import parse
 from test_fleet_connections import recording, rows_of, sample
@@ -161,7 +161,7 @@ def test_networks_are_those_of_ipaddress() -> None:
     for family, found in ((4, v4), (6, v6)):
         listed = pa.table({"address": [str(one) for one in found]})  # noqa: F841
         for bits in range(33) if family == 4 else range(0, 129, 3):
-            query = f"select {assigned.network('address', family, bits)} from listed"
+            query = f"select {assignment.network('address', family, bits)} from listed"
             keys = [row[0] for row in duckdb.sql(query).fetchall()]
             networks = [ipaddress.ip_network((one, bits), strict=False) for one in found]
             assert len(set(zip(keys, networks, strict=True))) == len(set(keys)) == len(set(networks)), (family, bits)

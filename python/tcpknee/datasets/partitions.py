@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tcpknee import _core
 from tcpknee.errors import RunFolderError
@@ -99,7 +99,7 @@ class Partitions:
             else:
                 table = self._rows.to_table(columns=chosen, filter=_where(equals or {}))
         except (OSError, pa.ArrowException) as error:
-            raise RunFolderError(self.first_damaged() or f"{self.name}: {_first_line(error)}") from None
+            raise RunFolderError(self._why(error)) from None
         return table
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -112,7 +112,7 @@ class Partitions:
             else:
                 yield from self._rows.to_batches(columns=list(columns), batch_readahead=2, fragment_readahead=1)
         except (OSError, pa.ArrowException) as error:
-            raise RunFolderError(self.first_damaged() or f"{self.name}: {_first_line(error)}") from None
+            raise RunFolderError(self._why(error)) from None
 
     @cached_property
     def _file(self) -> Any:
@@ -173,8 +173,12 @@ class Partitions:
             ) from None
         return dataset.FileSystemDataset(self.fragments, schema, dataset.ParquetFileFormat(), fs.LocalFileSystem())
 
-    def first_damaged(self) -> str | None:
-        """What to say of the first file whose rows cannot be read, whichever column it is."""
+    def _why(self, error: Exception) -> str:
+        damage = self.first_damaged()
+        return damage.why if damage else f"{self.name}: {_first_line(error)}"
+
+    def first_damaged(self) -> Damage | None:
+        """The first file whose rows cannot be read, whichever column it is."""
         import pyarrow as pa
 
         for path, fragment in self._opened:
@@ -182,7 +186,7 @@ class Partitions:
                 for _ in fragment.to_batches():
                     pass
             except (OSError, pa.ArrowException) as error:
-                return damage(path, _first_line(error))
+                return Damage.of(path, _first_line(error))
         return None
 
 
@@ -196,7 +200,7 @@ def _telling_of(path: Path) -> Iterator[None]:
     except FileNotFoundError:
         raise RunFolderError(f"{path}: was deleted meanwhile. Ask again.") from None
     except (OSError, pa.ArrowException) as error:
-        raise RunFolderError(damage(path, _first_line(error))) from None
+        raise RunFolderError(Damage.of(path, _first_line(error)).why) from None
 
 
 def _where(equals: Mapping[str, int]) -> Any:
@@ -236,14 +240,23 @@ class _File(io.RawIOBase):
         return found
 
 
-def damage(path: Path, why: str) -> str:
-    """What to say of a file that cannot be read: it is damaged, or this user may not read it."""
-    if _is_forbidden(why):
-        return _forbidden(path)
-    return (
-        f"{path}: is damaged: {why.rstrip('. ')}; expected a whole Parquet file. Move it away, and the table has the "
-        "rows of its other files; other tables can be asked as it is."
-    )
+class Damage(NamedTuple):
+    """A file that cannot be read."""
+
+    path: Path
+    why: str
+    """A sentence that begins with the path."""
+
+    @staticmethod
+    def of(path: Path, error: str) -> Damage:
+        """The file is damaged, or this user may not read it."""
+        if _is_forbidden(error):
+            return Damage(path, _forbidden(path))
+        return Damage(
+            path,
+            f"{path}: is damaged: {error.rstrip('. ')}; expected a whole Parquet file. Move it away, and the table has "
+            "the rows of its other files; other tables can be asked as it is.",
+        )
 
 
 def _is_forbidden(why: str) -> bool:

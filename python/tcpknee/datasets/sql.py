@@ -22,7 +22,7 @@ from tcpknee.human import suggest
 from tcpknee.writing import spill_folder
 
 from .manifest import not_kept
-from .partitions import damage
+from .partitions import Damage
 
 if TYPE_CHECKING:
     import duckdb
@@ -113,14 +113,17 @@ def opened(dataset: Dataset, *, external: bool = False) -> Iterator[duckdb.DuckD
             try:
                 _view(database, table)
             except (duckdb.Error, RunFolderError) as error:
-                damaged[name] = damage_told(error, [table]) or f"{folder}: {name}: {first_said(error)}"
+                damage = damaged_file(error, [table])
+                damaged[name] = damage.why if damage else f"{folder}: {name}: {first_said(error)}"
         try:
             yield database
         except duckdb.Error as error:
             said = first_said(error).rstrip(". ")
             told = [why for name, why in damaged.items() if re.search(rf"\b{name}\b", said)]
-            if why := next(iter(told), None) or damage_told(error, tables.values()):
-                raise RunFolderError(why) from None
+            if told:
+                raise RunFolderError(told[0]) from None
+            if damage := damaged_file(error, tables.values()):
+                raise RunFolderError(damage.why) from None
             if why := _not_kept(dataset, said):
                 raise UsageError(f"{folder}: {why}") from None
             if isinstance(error, duckdb.PermissionException):
@@ -220,8 +223,8 @@ def reading(database: duckdb.DuckDBPyConnection, table: Partitions, prefix: str 
     return " union all by name ".join(sources)
 
 
-def damage_told(error: Exception, tables: Iterable[Partitions]) -> str | None:
-    """What to say where the error is that one of the files cannot be read."""
+def damaged_file(error: Exception, tables: Iterable[Partitions]) -> Damage | None:
+    """The file whose damage caused the error; None: another cause. DuckDB names the file in the error's text alone."""
     import duckdb
 
     tables = list(tables)
@@ -229,11 +232,13 @@ def damage_told(error: Exception, tables: Iterable[Partitions]) -> str | None:
     said = first_said(error)
     for path in whole:
         if str(path.absolute()) in said:
-            return damage(path, said) if path.exists() else f"{path}: was deleted meanwhile. Ask again."
+            return (
+                Damage.of(path, said) if path.exists() else Damage(path, f"{path}: was deleted meanwhile. Ask again.")
+            )
     for part in (part for table in tables for part, _ in table.unfinished):
         if part.name in said:
-            return damage(part, said)
-    # An error of reading that names no file: which one it is, reading tells.
+            return Damage.of(part, said)
+    # The error names no file: reading them finds it.
     if type(error) is duckdb.Error or isinstance(error, (duckdb.IOException, duckdb.InternalException)):
         return next(filter(None, (table.first_damaged() for table in tables)), None)
     return None

@@ -14,7 +14,6 @@ from tcpknee import human
 from tcpknee.datasets import sql
 from tcpknee.errors import UsageError
 from tcpknee.fleet.connections import clusters
-from tcpknee.fleet.connections.hosts import make_hosts
 from tcpknee.fleet.statistics import Clusters, Tally, tally
 
 from . import asked as asking
@@ -137,7 +136,7 @@ def observe(fleet: Fleet, asked: Asked) -> Observed:
     cohorts = _cohorts(fleet, asked, counts)
     listed = ", ".join(map(sql.literal, cohorts))
     database.execute(f"update observed set kept = false where kept and (cohort is null or cohort not in ({listed}))")
-    has_hosts = make_hosts(fleet)
+    has_hosts = fleet.make_hosts()
     if has_hosts:
         _attribute_hosts(fleet, cohorts)
     known = _known(fleet, has_hosts)

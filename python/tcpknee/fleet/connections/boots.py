@@ -51,7 +51,7 @@ class Boot:
     """Every row tells `t_mono_ns`."""
 
 
-BOOTS = (
+_COLUMNS = (
     "boot varchar, netns varchar, boot_id varchar, host_id varchar, host varchar, kernel varchar, tags varchar, "
     "first_dump_ns bigint"
 )
@@ -182,6 +182,18 @@ def _axes(told: str | None) -> dict[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def make_table(database: duckdb.DuckDBPyConnection, found: Sequence[Boot]) -> None:
+    """Makes the table `boots`; of a boot that several folders have, its first dump is that of the first."""
+    database.execute(f"create table boots ({_COLUMNS})")
+    known: dict[tuple[str, str | None], Boot] = {}
+    for boot in found:
+        before = known.get((boot.boot, boot.netns), boot)
+        known[boot.boot, boot.netns] = min(before, boot, key=lambda one: one.first_dump_ns)
+    for boot in known.values():
+        row = (boot.boot, boot.netns, boot.boot_id, boot.host_id, boot.host, boot.kernel, boot.tags, boot.first_dump_ns)
+        database.execute("insert into boots values (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
 
 def check_single(found: Sequence[tuple[Folder, Sequence[Boot]]], *, partial: bool, notes: list[str]) -> set[int]:

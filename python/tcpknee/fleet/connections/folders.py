@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tcpknee.datasets.dataset import Dataset
-from tcpknee.datasets.partitions import Partitions
+from tcpknee.datasets.partitions import Damage, Partitions
 from tcpknee.errors import MissingTable, RunFolderError, TcpkneeError, UsageError
 
 READ = ("connections", "sockets", "samples", "assignments")
@@ -45,6 +45,15 @@ class Folder:
         """The whole files of all its tables."""
         tables = (*self.dataset.partitions.values(), *self.dataset.remains.values())
         return [path for table in tables for path in table.whole]
+
+    def leave_out(self, damage: Damage, notes: list[str]) -> bool:
+        """Takes the damaged file from the folder's tables and notes it; False: none of them has it."""
+        for table in self.read:
+            if damage.path in table.whole:
+                table.whole.remove(damage.path)
+                notes.append(f"left out: {damage.why}")
+                return True
+        return False
 
     def table(self, name: str, *, partial: bool, notes: list[str]) -> Partitions | None:
         """A table's files, None where there is no such table. `partial`: less the damaged ones, with a note.

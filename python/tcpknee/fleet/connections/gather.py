@@ -6,9 +6,9 @@ those with one remainder of their cookie at a time. What does not fit is spilled
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,17 +16,20 @@ from tcpknee.datasets import sql
 from tcpknee.errors import RunFolderError, UsageError
 from tcpknee.writing import cannot_write, replacing, spill_folder
 
-from . import condition, opening
-from .assigned import Log
+from . import condition, hosts, opening
+from .assignment import Log
 from .boots import Boot
 from .columns import COLUMNS
 from .folders import Folder, find
 from .lake import Lake, open_lake
+from .plan import Plan, Step
 from .sizes import size_bytes
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
+
+    from tcpknee.datasets.partitions import Damage
 
 MEMORY = "5GiB"
 """What DuckDB may take; the statistics come on top."""
@@ -38,18 +41,22 @@ class Fleet:
 
     database: duckdb.DuckDBPyConnection
     folders: list[Folder]
+    lake: Lake | None
     notes: list[str]
-    """What was left out or is doubtful, in words."""
+    """What is doubtful or left out, in words."""
     is_partial: bool
-    """What is damaged is left out."""
-    boots: list[Boot] = field(default_factory=list)
-    """Of all folders, or of the lake."""
-    parts: list[Callable[[], Iterator[str]]] = field(default_factory=list)
-    """Queries for the connections of each part, one after the other."""
-    hours: list[Callable[[], str]] = field(default_factory=list)
-    """Queries for what hosts counted, hour by hour."""
-    log: Log | None = None
-    """What the assignment log of DATA says, which is the table `assignments` of the database."""
+    """Damaged files are left out."""
+    plan: Plan
+
+    @property
+    def boots(self) -> list[Boot]:
+        """Of all folders, or of the lake."""
+        return self.plan.boots
+
+    @property
+    def log(self) -> Log | None:
+        """The assignment log, which is the table `assignments` of the database."""
+        return self.plan.log
 
     def gather(self, table: str, select: str = "*", where: str = "", *, besides: str = "") -> None:
         """Makes a table of the database: `select` over the connections for which `where` and `besides` hold.
@@ -60,30 +67,57 @@ class Fleet:
         conditions += [besides] if besides else []
         only = f" where {' and '.join(conditions)}" if conditions else ""
         is_made = False
-        for part in self.parts:
+        for part in self.plan.parts:
             with self.telling(where):
                 self._gather_part(part, table, select, only, is_made=is_made)
             is_made = True
 
-    def _gather_part(
-        self, part: Callable[[], Iterator[str]], table: str, select: str, where: str, *, is_made: bool
-    ) -> None:
+    def _gather_part(self, part: Sequence[Step], table: str, select: str, where: str, *, is_made: bool) -> None:
         """One part, whole or not at all; without its damaged files, where that was asked for."""
         import duckdb
 
         self.database.begin()
         try:
-            for query in part():
-                to = f"insert into {table}" if is_made else f"create table {table} as"
-                self.database.execute(f"{to} select {select} from ({query}) as connections{where}")
-                is_made = True
+            for at, step in enumerate(part):
+                to = f"insert into {table}" if is_made or at > 0 else f"create table {table} as"
+                self.database.execute(f"{to} select {select} from ({self._prepared(step)}) as connections{where}")
             self.database.commit()
         except duckdb.Error as error:
             self.database.rollback()
-            why = sql.damage_told(error, [table for folder in self.folders for table in folder.read])
-            if not opening.again(self, why):
+            if not self._left_out(error):
                 raise
             self._gather_part(part, table, select, where, is_made=is_made)
+
+    def _prepared(self, step: Step) -> str:
+        """Makes the relations that a query reads; returns the query."""
+        for relation in step.relations:
+            if self.lake is not None:
+                self.database.register(relation.name, self.lake.arrow(relation.query))
+            else:
+                self.database.execute(f"create or replace temp table {relation.name} as {relation.query}")
+        return step.query
+
+    def _left_out(self, error: Exception) -> bool:
+        """Whether the error is about a damaged file that could be left out; its folder's views are made anew then."""
+        damage = self._damage(error) if self.is_partial else None
+        if damage is None:
+            return False
+        for folder in self.folders:
+            if folder.leave_out(damage, self.notes):
+                for table in folder.read:
+                    opening.make_view(self.database, folder, table, partial=True, notes=self.notes)
+                return True
+        return False
+
+    def _damage(self, error: Exception) -> Damage | None:
+        return sql.damaged_file(error, [table for folder in self.folders for table in folder.read])
+
+    def make_hosts(self) -> bool:
+        """Makes the table `hosts` for the hosts in `observed`; False: DATA has neither `counters` nor `cpu`."""
+        hours = [self._prepared(step) for step in self.plan.hours]
+        if hours:
+            self.database.execute(f"create table hosts as {hosts.of_hours(hours)}")
+        return bool(hours)
 
     def arrow(self, columns: Sequence[str] | None = None, where: str = "") -> pa.Table:
         """Those columns of the connections that `where` holds for. Raises as `gather`."""
@@ -104,8 +138,8 @@ class Fleet:
         try:
             yield
         except duckdb.Error as error:
-            if why := sql.damage_told(error, [table for folder in self.folders for table in folder.read]):
-                raise RunFolderError(f"{why} --partial leaves the file out, and says so.") from None
+            if damage := self._damage(error):
+                raise RunFolderError(f"{damage.why} --partial leaves the file out, and says so.") from None
             said = sql.first_said(error).rstrip(". ")
             if isinstance(error, duckdb.OutOfMemoryException):
                 # What follows are settings of DuckDB's.
@@ -147,12 +181,12 @@ def opened(
         database.execute("set enable_progress_bar = false")
         database.execute(f"set memory_limit = '{memory_bytes}B'")
         sql.confine(database, (path for folder in folders for path in folder.files), into=into)
-        fleet = Fleet(database, folders, notes, partial)
+        fleet = Fleet(database, folders, lake, notes, partial, Plan([]))
         with fleet.telling():
             if lake:
-                open_lake(fleet, lake)
+                fleet.plan = open_lake(database, lake, notes)
             else:
-                opening.open_parts(fleet, units)
+                fleet.plan = opening.open_folders(database, folders, units, partial=partial, notes=notes)
         yield fleet
 
 
@@ -199,13 +233,13 @@ def write(
         files = [_written(fleet, "gathered", Path(out) / "connections.parquet")]
         if fleet.log is not None:
             files.append(_written(fleet, "assignments", Path(out) / "assignments.parquet"))
-        rows, hosts, prefixes = fleet.database.execute(
+        rows, count, prefixes = fleet.database.execute(
             "select count(*), count(distinct host_id), count(distinct remote_prefix) from gathered"
         ).fetchall()[0]
         return {
             "folders": [str(folder.path) for folder in fleet.folders],
             "connections": rows,
-            "hosts": hosts,
+            "hosts": count,
             "prefixes": prefixes,
             "files": [str(file) for file in files],
             "notes": fleet.notes,

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .gather import Fleet
+from collections.abc import Sequence
 
 HOUR_NS = 3_600_000_000_000
 
@@ -36,22 +33,18 @@ def hours_of_cpu(relation: str) -> str:
     """
 
 
-def make_hosts(fleet: Fleet) -> bool:
-    """Makes the table of what DATA has of `counters` and `cpu`; False where there is none."""
-    hours = [query() for query in fleet.hours]
-    if hours:
-        fleet.database.execute(f"""
-            create table hosts as
-            select boots.host_id, boots.boot_id, min(begin_ns) as begin_unix_ns, max(end_ns) as end_unix_ns,
-                   100.0 * sum(retransmitted) / nullif(sum(sent), 0) as retrans_segs_pct,
-                   1e9 * sum(busy) / nullif(sum(bytes_sent), 0) as cpu_us_per_gb,
-                   100.0 * sum(idle) / nullif(sum(idle) + sum(busy), 0) as idle_cpu_pct,
-                   cast(sum(bytes_sent) as bigint) as bytes_sent
-            from ({" union all ".join(hours)}) as hours
-            join (select distinct boot_id, host_id from observed) as boots using (boot_id)
-            group by boots.host_id, boots.boot_id, hour
-        """)
-    return bool(hours)
+def of_hours(hours: Sequence[str]) -> str:
+    """The query for the table, by queries for hours, of the hosts whose connections stand in `observed`."""
+    return f"""
+        select boots.host_id, boots.boot_id, min(begin_ns) as begin_unix_ns, max(end_ns) as end_unix_ns,
+               100.0 * sum(retransmitted) / nullif(sum(sent), 0) as retrans_segs_pct,
+               1e9 * sum(busy) / nullif(sum(bytes_sent), 0) as cpu_us_per_gb,
+               100.0 * sum(idle) / nullif(sum(idle) + sum(busy), 0) as idle_cpu_pct,
+               cast(sum(bytes_sent) as bigint) as bytes_sent
+        from ({" union all ".join(hours)}) as hours
+        join (select distinct boot_id, host_id from observed) as boots using (boot_id)
+        group by boots.host_id, boots.boot_id, hour
+    """
 
 
 def _grown(counter: str) -> str:

@@ -12,7 +12,7 @@ back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,16 +20,15 @@ from tcpknee.datasets.sql import literal
 from tcpknee.errors import MissingColumn, RunFolderError, TcpkneeError
 
 from . import boots, samples
-from .assigned import read_log
+from .assignment import read_log
 from .columns import ASSIGNMENTS
 from .hosts import hours_of_counters, hours_of_cpu
-from .matched import of_requests, usable
-from .opening import make_boots
+from .plan import Plan, Relation, Step
+from .requests import of_requests, usable
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
-
-    from .gather import Fleet
 
 
 @dataclass
@@ -73,8 +72,10 @@ class Lake:
         return [tuple(row.values()) for row in self.arrow(query).to_pylist()]
 
 
-def open_lake(fleet: Fleet, lake: Lake) -> None:
-    """Makes a fleet of a lake. Raises RunFolderError, MissingColumn."""
+def open_lake(database: duckdb.DuckDBPyConnection, lake: Lake, notes: list[str]) -> Plan:
+    """Asks a lake for its boots and log, and plans how its connections are made.
+
+    Raises RunFolderError, MissingColumn."""
     held = lake.columns(lake.sockets)
     missing = sorted({"t_unix_ns", "cookie", "bytes_acked"} - set(held))
     if missing:
@@ -82,41 +83,33 @@ def open_lake(fleet: Fleet, lake: Lake) -> None:
     found = boots.of_sockets(lake.ask, lake, lake.sockets, held, lake.settings)
     if not all(boot.has_cookies for boot in found):
         raise RunFolderError(f"{lake.sockets}: has rows without a cookie; expected the cookie of each socket.")
-    fleet.boots = found
-    make_boots(fleet.database, found)
-    fleet.notes += lake.doubts
+    boots.make_table(database, found)
+    notes += lake.doubts
+    plan = Plan(found)
     if lake.assignments is not None:
         columns = ", ".join(column.name for column in ASSIGNMENTS)
         log = lake.arrow(f"select {columns} from {lake.assignments}")
         casts = ", ".join(f"cast({column.name} as {column.type}) as {column.name}" for column in ASSIGNMENTS)
-        fleet.database.register("lake_assignments", log)
-        fleet.database.execute(f"create table assignments as select {casts} from lake_assignments")
-        fleet.log = read_log(fleet.database)
+        database.register("lake_assignments", log)
+        database.execute(f"create table assignments as select {casts} from lake_assignments")
+        plan.log = read_log(database)
     has_clock = all(boot.has_clock for boot in found)
     boot = boots.expression(lake, held)
     rows = samples.of_sockets(lake.sockets, held, boot, has_cookies=True, has_clock=has_clock)
-
-    logs = usable({lake.requests: lake.columns(lake.requests)}, fleet.notes) if lake.requests is not None else []
-
-    def queries() -> Iterator[str]:
-        fleet.database.register("lake_seen", lake.arrow(samples.aggregated(rows)))
-        last_ns = max((boot.first_dump_ns for boot in found), default=-1)
-        fleet.database.register("lake_firsts", lake.arrow(samples.of_first_dumps(rows, last_ns, _listed(found))))
-        if logs:
-            fleet.database.register("requests", lake.arrow(of_requests(logs, f"({samples.aggregated(rows)})")))
-        yield samples.connections("from lake_seen", "from lake_firsts", requests=bool(logs), log=fleet.log)
-
-    fleet.parts = [queries]
-    if lake.counters is not None:
-        fleet.hours.append(lambda: _brought(fleet, "lake_counters", lake.arrow(hours_of_counters(str(lake.counters)))))
-    if lake.cpu is not None:
-        fleet.hours.append(lambda: _brought(fleet, "lake_cpu", lake.arrow(hours_of_cpu(str(lake.cpu)))))
-
-
-def _brought(fleet: Fleet, name: str, rows: pa.Table) -> str:
-    """The query for what the lake answered."""
-    fleet.database.register(name, rows)
-    return f"from {name}"
+    seen = samples.aggregated(rows)
+    last_ns = max((boot.first_dump_ns for boot in found), default=-1)
+    relations = [
+        Relation("lake_seen", seen),
+        Relation("lake_firsts", samples.of_first_dumps(rows, last_ns, _listed(found))),
+    ]
+    logs = usable({lake.requests: lake.columns(lake.requests)}, notes) if lake.requests is not None else []
+    if logs:
+        relations.append(Relation("requests", of_requests(logs, f"({seen})")))
+    query = samples.connections("from lake_seen", "from lake_firsts", requests=bool(logs), log=plan.log)
+    plan.parts = [[Step(query, relations)]]
+    tables = (("lake_counters", lake.counters, hours_of_counters), ("lake_cpu", lake.cpu, hours_of_cpu))
+    plan.hours = [Step(f"from {name}", [Relation(name, of(table))]) for name, table, of in tables if table is not None]
+    return plan
 
 
 def _listed(found: Sequence[boots.Boot]) -> str:

@@ -1,9 +1,8 @@
-"""From folders to queries: views of their tables, the boots that they tell, and how their connections are made."""
+"""From folders to queries: views of their tables, their boots, and how their connections are made."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial as partial_of
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tcpknee import _core
@@ -11,20 +10,19 @@ from tcpknee.datasets import sql
 from tcpknee.errors import MissingColumn, RunFolderError
 
 from . import boots, samples
-from .assigned import Log, read_log
+from .assignment import Log, read_log
 from .boots import Boot
 from .columns import ASSIGNMENTS
 from .folders import Folder
 from .hosts import hours_of_counters, hours_of_cpu
-from .matched import of_requests, usable
+from .plan import Plan, Relation, Step
+from .requests import of_requests, usable
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
     from tcpknee.datasets.partitions import Partitions
-
-    from .gather import Fleet
 
 ROWS_AT_ONCE = 30_000_000
 """Samples that are aggregated at once: some 2 GiB."""
@@ -41,29 +39,40 @@ _TIMES = ("t_unix_ns", "t_mono_ns")
 _NUMBERS = {column["name"] for column in _core.record_tables()["sockets"] if column["type"] != "text"}
 
 
-def open_parts(fleet: Fleet, units: pa.Table | None) -> None:
-    """Finds what the folders of a fleet hold. `units` take the place of their logs.
+def open_folders(
+    database: duckdb.DuckDBPyConnection,
+    folders: list[Folder],
+    units: pa.Table | None,
+    *,
+    partial: bool,
+    notes: list[str],
+) -> Plan:
+    """Makes views of the folders' tables and plans how their connections are made. `units` take the place of logs.
 
+    `partial`: folders and files that are damaged or there twice are taken from `folders` and noted.
     Raises RunFolderError, and what DuckDB raises.
     """
-    database, partial = fleet.database, fleet.is_partial
-    for at, folder in enumerate(fleet.folders):
-        _make_views(database, folder, f"folder_{at}", partial=partial, notes=fleet.notes)
-    found = [(folder, _boots(database, folder)) for folder in fleet.folders]
-    left_out = boots.check_single(found, partial=partial, notes=fleet.notes)
+    for at, folder in enumerate(folders):
+        _make_views(database, folder, f"folder_{at}", partial=partial, notes=notes)
+    found = [(folder, _boots(database, folder)) for folder in folders]
+    left_out = boots.check_single(found, partial=partial, notes=notes)
     kept = [pair for at, pair in enumerate(found) if at not in left_out]
-    fleet.folders = [folder for folder, _ in kept]
-    fleet.boots = [boot for _, listed in kept for boot in listed]
-    fleet.notes += [doubt for folder in fleet.folders for doubt in folder.doubts]
-    fleet.log = _make_assignments(database, fleet.folders) if units is None else _log_of(database, units)
-    make_boots(database, [boot for folder, listed in kept if folder.source != "connections" for boot in listed])
-    fleet.hours = [
-        partial_of(of, folder.views[name])
-        for folder in fleet.folders
-        for name, of in (("counters", hours_of_counters), ("cpu", hours_of_cpu))
+    folders[:] = [folder for folder, _ in kept]
+    notes += [doubt for folder in folders for doubt in folder.doubts]
+    log = _make_assignments(database, folders) if units is None else _log_of(database, units)
+    boots.make_table(database, [boot for folder, listed in kept if folder.source != "connections" for boot in listed])
+    hours = [
+        Step(query_of(folder.views[name]))
+        for folder in folders
+        for name, query_of in (("counters", hours_of_counters), ("cpu", hours_of_cpu))
         if name in folder.views
     ]
-    fleet.parts = [_part(fleet, group) for group in _together(kept) if group[0][0].source != "assignments"]
+    logs = {folder.views["requests"]: folder.columns["requests"] for folder in folders if "requests" in folder.views}
+    groups = [group for group in _together(kept) if group[0][0].source != "assignments"]
+    is_matched = any(group[0][0].source == "sockets" for group in groups)
+    matched = usable(logs, notes) if is_matched else []
+    parts = [_part(group, matched, log) for group in groups]
+    return Plan([boot for _, listed in kept for boot in listed], log, parts, hours)
 
 
 def _make_views(
@@ -75,44 +84,24 @@ def _make_views(
             continue
         folder.read.append(table)
         folder.views[name] = f"{prefix}_{name}"
-        _make_view(database, folder, table, partial=partial, notes=notes)
+        make_view(database, folder, table, partial=partial, notes=notes)
 
 
-def _make_view(
+def make_view(
     database: duckdb.DuckDBPyConnection, folder: Folder, table: Partitions, *, partial: bool, notes: list[str]
 ) -> None:
-    """`partial`: less the files without a footer."""
+    """Makes the view of a table anew, of the files that it has now. `partial`: less the files without a footer."""
     import duckdb
 
     view = folder.views[table.name]
     try:
         database.execute(f"create or replace view {view} as {sql.reading(database, table, f'{view}/')}")
     except duckdb.Error as error:
-        if not (partial and leave_out(folder, sql.damage_told(error, [table]), notes) and table.whole):
+        damage = sql.damaged_file(error, [table])
+        if not (partial and damage and folder.leave_out(damage, notes) and table.whole):
             raise
-        _make_view(database, folder, table, partial=partial, notes=notes)
+        make_view(database, folder, table, partial=partial, notes=notes)
     folder.columns[table.name] = [row[0] for row in database.execute(f"describe {view}").fetchall()]
-
-
-def leave_out(folder: Folder, why: str | None, notes: list[str]) -> bool:
-    """Takes the file that `why` is about from the folder's tables, and notes it; False where it is none of them."""
-    for table in folder.read:
-        for path in table.whole if why is not None else ():
-            if str(why).startswith(f"{path}: "):
-                table.whole.remove(path)
-                notes.append(f"left out: {why}")
-                return True
-    return False
-
-
-def again(fleet: Fleet, why: str | None) -> bool:
-    """Whether a part may be made once more without the file that `why` is about."""
-    for folder in fleet.folders:
-        if fleet.is_partial and leave_out(folder, why, fleet.notes):
-            for table in folder.read:
-                _make_view(fleet.database, folder, table, partial=True, notes=fleet.notes)
-            return True
-    return False
 
 
 def _boots(database: duckdb.DuckDBPyConnection, folder: Folder) -> list[Boot]:
@@ -133,18 +122,6 @@ def _boots(database: duckdb.DuckDBPyConnection, folder: Folder) -> list[Boot]:
     return boots.of_sockets(
         lambda query: database.execute(query).fetchall(), folder, view, held, folder.views.get("settings")
     )
-
-
-def make_boots(database: duckdb.DuckDBPyConnection, found: Sequence[Boot]) -> None:
-    """The table `boots`; of a boot that several folders have, its first dump is that of the first."""
-    database.execute(f"create table boots ({boots.BOOTS})")
-    known: dict[tuple[str, str | None], Boot] = {}
-    for boot in found:
-        before = known.get((boot.boot, boot.netns), boot)
-        known[boot.boot, boot.netns] = min(before, boot, key=lambda one: one.first_dump_ns)
-    for boot in known.values():
-        row = (boot.boot, boot.netns, boot.boot_id, boot.host_id, boot.host, boot.kernel, boot.tags, boot.first_dump_ns)
-        database.execute("insert into boots values (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
 
 def _make_assignments(database: duckdb.DuckDBPyConnection, folders: Sequence[Folder]) -> Log | None:
@@ -185,38 +162,30 @@ def _together(found: Sequence[tuple[Folder, Sequence[Boot]]]) -> list[list[tuple
     return [members for _, members in groups]
 
 
-def _part(fleet: Fleet, group: Sequence[tuple[Folder, Sequence[Boot]]]) -> Callable[[], Iterator[str]]:
-    """The queries for the connections of folders that have boots in common."""
+def _part(group: Sequence[tuple[Folder, Sequence[Boot]]], logs: Sequence[str], log: Log | None) -> list[Step]:
+    """The queries for the connections of folders that have boots in common. `logs`: of requests."""
     first = group[0][0]
     if first.source == "connections":
-        ready = samples.ready(first.views["connections"], first.columns["connections"], fleet.log)
-        return lambda: iter([ready])
+        return [Step(samples.ready(first.views["connections"], first.columns["connections"], log))]
     rows = " union all by name ".join(_rows(folder, listed) for folder, listed in group)
     found = [boot for _, listed in group for boot in listed]
     boots_found = {boot.boot for boot in found}
     one_boot = boots_found.pop() if len(boots_found) == 1 else None
     buckets = 1 + sum(boot.rows for boot in found) // ROWS_AT_ONCE
-    told = [folder for folder in fleet.folders if "requests" in folder.views]
-    logs = (
-        usable({folder.views["requests"]: folder.columns["requests"] for folder in told}, fleet.notes)
-        if first.source == "sockets"
-        else []
-    )
+    is_recorded = first.source == "sockets"
     # A run is recorded from its beginning, and a recording may have no row yet.
-    last_ns = max((boot.first_dump_ns for boot in found), default=None) if first.source == "sockets" else None
-
-    def queries() -> Iterator[str]:
-        for bucket in range(buckets):
-            some = rows if buckets == 1 else f"select * from ({rows}) as rows where hash(cookie) % {buckets} = {bucket}"
-            seen = samples.aggregated(some, one_boot=one_boot)
-            firsts = samples.of_first_dumps(some, last_ns) if last_ns is not None else None
-            if logs:
-                fleet.database.execute(f"create or replace temp table seen as {seen}")
-                fleet.database.execute(f"create or replace temp table requests as {of_requests(logs, 'seen')}")
-                seen = "from seen"
-            yield samples.connections(seen, firsts, requests=bool(logs), log=fleet.log)
-
-    return queries
+    last_ns = max((boot.first_dump_ns for boot in found), default=None) if is_recorded else None
+    steps = []
+    for bucket in range(buckets):
+        some = rows if buckets == 1 else f"select * from ({rows}) as rows where hash(cookie) % {buckets} = {bucket}"
+        seen = samples.aggregated(some, one_boot=one_boot)
+        firsts = samples.of_first_dumps(some, last_ns) if last_ns is not None else None
+        relations: list[Relation] = []
+        if is_recorded and logs:
+            relations = [Relation("seen", seen), Relation("requests", of_requests(logs, "seen"))]
+            seen = "from seen"
+        steps.append(Step(samples.connections(seen, firsts, requests=bool(relations), log=log), relations))
+    return steps
 
 
 def _rows(folder: Folder, listed: Sequence[Boot]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from tcpknee.datasets.sql import literal
 
-from .assigned import UNASSIGNED, Log
+from .assignment import UNASSIGNED, Log
 from .columns import COLUMNS, Column
 
 COUNTERS = (
