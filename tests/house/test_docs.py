@@ -51,6 +51,20 @@ def rows(text: str) -> set[str]:
     return {line for line in text.splitlines() if line.startswith("| ") and len(line) > 60}
 
 
+def test_the_index_has_every_page_and_readme_few_links_and_one_small_picture() -> None:
+    index = set(re.findall(r"\]\(([\w/-]+\.md)\)", (ROOT / "docs" / "README.md").read_text(encoding="utf-8")))
+    own = {name.removeprefix("docs/") for name in pages() if name.startswith("docs/")}
+    assert index == {name for name in own if "/" not in name} - {"README.md"} | {"validation/README.md"}
+    entries = (ROOT / "docs" / "validation" / "README.md").read_text(encoding="utf-8")
+    assert [name for name in own if name.startswith("validation/") and f"({Path(name).name})" not in entries] == [
+        "validation/README.md"
+    ]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(re.findall(r"^\d\. .*\]\(", readme, re.MULTILINE)) == 5
+    [picture] = re.findall(r"!\[.+?\]\((.+?)\)", readme)
+    assert (ROOT / picture).stat().st_size <= 100_000
+
+
 def test_what_is_generated_and_kept_is_not_stale() -> None:
     checked = subprocess.run(
         [sys.executable, ROOT / "docs" / "generate.py", "--check"], capture_output=True, text=True, check=False
