@@ -5,8 +5,8 @@ A terminal obeys control characters, so none of them is passed on; each is shown
 A line stays one line: a line break within it is shown as `\\n`.
 
 When stdout cannot be written, the command ends: with `CODE_BROKEN_PIPE` and without a word when its reader has gone
-(`knee ... | head`), else with exit code 2 and one line on stderr. What stderr does not take is dropped, because results
-and exit codes do not depend on it.
+(`knee ... | head`), else with exit code 2 and one line on stderr. If stderr cannot be written, messages are
+lost: results and exit codes do not depend on it.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ use crate::{LinkConfig, Nic};
 /// Packets read before the path is looked after again: at 10 Gbit/s of
 /// super-packets 64 take 3 ms, of wire packets 80 us.
 const READ_BATCH: usize = 32;
-/// A sleep without an end would be a second way to call the kernel.
+/// Caps the sleep, so that waiting forever needs no separate system call.
 const LONGEST_SLEEP_NS: u64 = 1_000_000_000;
 /// Most memory of packets under way: 10 Gbit/s for 0.8 s.
 const MOST_HELD_BYTES: usize = 1 << 30;

@@ -435,9 +435,8 @@ impl<N: Copy> Behind<N> {
         (first, is_only)
     }
 
-    /// A line's head was the first that is due, and has changed. Those of its packets whose NIC will not look before a
-    /// later interrupt are put there at once, if no other line's can come between: that is where they would be found, and it
-    /// spares a step each. `wakes`: the place of a NIC whose interrupt is due besides; NONE: there is none.
+    /// A line's head was the first that is due, and has changed. Packets that would only wait for a later interrupt go to
+    /// their NIC now, unless another line could interleave, which saves one event per packet. `wakes`: the place of a NIC whose interrupt is due besides; NONE: there is none.
     #[inline(always)]
     fn go_on(&mut self, number: u32, mut wakes: u32) {
         let line = &mut self.lines[number as usize];

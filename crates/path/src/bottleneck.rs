@@ -200,7 +200,7 @@ impl Bottleneck {
         }
     }
 
-    /// From now on it is known of each packet when it leaves, where queue and link allow that; before the first packet.
+    /// Compute each departure on entry, where queue and link allow that. Call before the first packet.
     pub(crate) fn foresee(&mut self) {
         let Server::Link(link) = &self.server else {
             return;

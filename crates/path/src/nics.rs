@@ -167,8 +167,8 @@ impl<N: Copy> Nics<N> {
     }
 
     /// A packet arrives. A NIC that has not interrupted for the moderation interval does so at once; else packets wait for the
-    /// interval's end. Does the packet go on at once? The NIC's place is returned where it waits as the first, for an
-    /// interrupt that is new; else NONE.
+    /// interval's end. Returns whether the packet passes immediately, and the NIC's place if it is the first to wait (the
+    /// caller then schedules the interrupt), else NONE.
     #[inline]
     pub fn reach(&mut self, at_ns: u64, passing: Passing<N>) -> (bool, u32) {
         let Some(place) = self.place(passing.flow) else {

@@ -48,8 +48,8 @@ pub struct Train {
     pub last_bytes: u32,
 }
 
-/// Of so many things, the first at `at_ns` and each of the others `every_ns` after the one before: how many have been at
-/// `now_ns`, if the first has.
+/// How many of `count` events, the first at `at_ns` and then one every `every_ns`, have happened by `now_ns`. The first
+/// must have.
 #[inline]
 pub(crate) fn count_until(at_ns: u64, every_ns: u64, count: u32, now_ns: u64) -> u32 {
     let last_ns = at_ns + u64::from(count - 1) * every_ns;

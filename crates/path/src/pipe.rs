@@ -169,7 +169,7 @@ impl<N: Copy> Pipe<N> {
         self.behind.set_delay(flow, delay.0);
     }
 
-    /// From now on it is known of each packet when it leaves the bottleneck, where that is possible; before the first packet.
+    /// Compute each departure from the bottleneck on entry, where that is possible. Call before the first packet.
     /// Elsewhere the link takes steps, but late: nobody sees a packet leave before it arrives, another enters, or somebody
     /// asks ([`Self::settle`]). Delays stay as they are.
     pub(crate) fn foresee(&mut self) {

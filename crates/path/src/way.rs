@@ -103,8 +103,8 @@ impl<N: Copy> Way<N> {
         }
     }
 
-    /// From now on it is known of each packet when it leaves a bottleneck, and no step is needed for it, where that is
-    /// possible: on a path of one hop whose length never changes; before the first packet. What becomes of packets is the same.
+    /// Compute each departure on entry instead of by an event. Only possible on one hop with a constant RTT; call before the
+    /// first packet. Results are identical.
     pub fn foresee(&mut self) {
         if let [only] = &mut self.pipes[..]
             && self.routes.next_ns() == NEVER

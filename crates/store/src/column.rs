@@ -101,8 +101,8 @@ fn zeroed<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
     }
 }
 
-/// A column without a value, of which many columns of a batch are one: what is
-/// not there takes neither memory nor the time to zero it.
+/// An all-null column. All of them share one array, so absent columns cost no
+/// memory.
 fn absent(data_type: DataType, rows: usize) -> ArrayRef {
     static ABSENT: Mutex<Vec<ArrayRef>> = Mutex::new(Vec::new());
     let mut known = ABSENT.lock().unwrap_or_else(PoisonError::into_inner);

@@ -197,8 +197,8 @@ impl Endpoint {
         self.on_data(cx, segment)
     }
 
-    /// Is nothing sent or to be sent that an ACK could tell of, and does this segment's tell nothing? So it is, with all but
-    /// the first of them, at an end that receives; what [`on_ack`](Endpoint::on_ack) and sending would do is nothing then.
+    /// True if this segment brings the sending half no news: nothing is outstanding or unsent, and it acknowledges nothing
+    /// new. The usual case on a pure receiver; [`on_ack`](Endpoint::on_ack) and sending would then do nothing.
     #[inline]
     fn only_receives(&self, segment: &Segment) -> bool {
         self.board.packets_out() == 0

@@ -67,7 +67,7 @@ def _held(name: str, value: int, file: str) -> Iterator[dict[str, int]]:
 
 def main(name: str, value: str) -> int:
     """Exit code 0 when the setting is as it was."""
-    # Nothing but the end of who asked ends this.
+    # Only the end of the process that asked ends this one.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     try:

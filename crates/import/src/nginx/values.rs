@@ -112,7 +112,7 @@ pub fn text(value: &[u8], escape: Escape) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// `\xHH`; the bytes taken, 0: it is none.
+/// Decodes `\xHH`. Returns how many bytes it took; 0 if `rest` begins with no such escape.
 fn unescape_hex(rest: &[u8], bytes: &mut Vec<u8>) -> usize {
     match rest {
         [b'\\', b'x', high, low, ..] => match (hex(*high), hex(*low)) {
@@ -126,7 +126,7 @@ fn unescape_hex(rest: &[u8], bytes: &mut Vec<u8>) -> usize {
     }
 }
 
-/// One escape of a JSON string; the bytes taken, 0: it is none.
+/// Decodes one escape of a JSON string. Returns how many bytes it took; 0 if `rest` begins with none.
 fn unescape_json(rest: &[u8], bytes: &mut Vec<u8>) -> usize {
     let plain = match rest.get(1) {
         Some(&byte @ (b'"' | b'\\' | b'/')) => byte,

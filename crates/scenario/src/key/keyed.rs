@@ -38,8 +38,8 @@ pub fn shown<T: Field>(keys: &'static [Key], field: &T) -> Vec<Shown> {
     keys.iter().zip(values).map(with_key).collect()
 }
 
-/// Declares a struct of which each field has a key, or the keys of a list. Those of a block `given` have none here:
-/// what they are is decided elsewhere. Of the keys, the struct has
+/// Declares a struct whose fields each have a key, or the keys of a list. Fields of a block `given` have none:
+/// `resolve` decides them. For its keys the struct has
 ///
 /// - `KEYS`, in their order;
 /// - `read`, which takes the values from a table and what is given as arguments;

@@ -35,7 +35,7 @@ pub enum Form {
     Share {
         per_one: f64,
     },
-    /// A length of time, of which the owner counts units of so many ns.
+    /// A duration that the owner counts in units of `unit_ns`.
     Time {
         unit_ns: u64,
     },

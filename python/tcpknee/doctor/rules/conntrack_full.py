@@ -1,7 +1,7 @@
 """The table of tracked connections is full, or nearly.
 
 What it sees: nf_conntrack_count at 80 % of nf_conntrack_max or more, or entries dropped since boot.
-Why it matters: a packet of a new connection that gets no entry is dropped. To who connects, the host looks dead.
+Why it matters: a packet of a new connection that gets no entry is dropped. To a client the host looks dead.
 """
 
 from __future__ import annotations
