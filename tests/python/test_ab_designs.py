@@ -19,7 +19,7 @@ LITTLE = ab_designs.Plan(
 
 @pytest.mark.slow("three seeds of each design on a link for as long as a switchback takes")
 def test_intervals_of_the_designs_hold_the_truth_where_those_of_a_naive_test_do_not() -> None:
-    """The script's own link with three seeds; docs/fleet-synthetic.md has all of them."""
+    """The script's own link with three seeds; docs/validation/experiment-designs.md has all of them."""
     names = ("naive A/B, 50 % treated", "switchback", "paired link, 95 % and 5 %")
     found = {one.name: one for one in ab_designs.compare(ab_designs.Plan(), range(1, 4), workers=1, names=names)}
     naive, switchback, paired = (found[name] for name in names)
