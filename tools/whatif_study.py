@@ -31,11 +31,11 @@ import pyarrow.parquet as pq
 from whatif_mixes import CLASSES, MIXES, Mix, population
 
 from tcpknee.datasets.dataset import Dataset
-from tcpknee.fleet.whatif import predict, recorded, told
-from tcpknee.fleet.whatif.series import METRICS, Series, whole_goodput_bits_per_sec
-from tcpknee.fleet.whatif.spread import OnAll, on_processes
 from tcpknee.runs import api, engines
 from tcpknee.say import aligned
+from tcpknee.whatif import observation, predict, render
+from tcpknee.whatif.series import METRICS, Series, whole_goodput_bits_per_sec
+from tcpknee.whatif.workers import OnAll, on_processes
 
 AGAIN = 3
 """Simulations of the true paths."""
@@ -108,7 +108,7 @@ def recording(out: Path, algorithm: str, to: Path, mix: Mix) -> None:
     """What a recorder would have written of one algorithm's cells; what is there already is kept."""
     if to.exists():
         return
-    columns = ", ".join((*recorded.COUNTERS, *recorded.GAUGES, "rwnd_limited_us", "delivery_rate_app_limited"))
+    columns = ", ".join((*observation.COUNTERS, *observation.GAUGES, "rwnd_limited_us", "delivery_rate_app_limited"))
     found = in_classes(
         out,
         algorithm,
@@ -124,7 +124,7 @@ def recording(out: Path, algorithm: str, to: Path, mix: Mix) -> None:
 class Truth:
     """What was recorded of an algorithm."""
 
-    paths: dict[str, recorded.Observed]
+    paths: dict[str, observation.Observed]
     lives: dict[tuple[str, int], float]
     """Of each path and connection on it, the logarithm of the goodput of its whole life: also of one that was over
     before the recorder began, or sent too little."""
@@ -135,12 +135,12 @@ def truth(out: Path, algorithm: str, mix: Mix) -> Truth:
     recording(out, algorithm, folder, mix)
     goodput = "8e6 * max(bytes_acked) / greatest(max(busy_us), 1) as goodput"
     lives = {
-        (recorded.prefix(row["remote_addr"]), row["cookie"] % 100): math.log(
+        (observation.prefix(row["remote_addr"]), row["cookie"] % 100): math.log(
             max(row["goodput"], predict.LEAST_BITS_PER_SEC)
         )
         for row in in_classes(out, algorithm, goodput, "true group by all").to_pylist()
     }
-    return Truth({path.key: path for path in recorded.read([folder]).paths}, lives)
+    return Truth({path.key: path for path in observation.read([folder]).paths}, lives)
 
 
 def exactly(out: Path, mix: Mix, each: int, new: str, workers: int | None) -> list[Truth]:
@@ -157,7 +157,7 @@ def flow_of(series: Series) -> int:
     return int(series.key.split("/")[1]) % 100
 
 
-def changed(before: recorded.Observed, after: Truth) -> Any:
+def changed(before: observation.Observed, after: Truth) -> Any:
     """How much each metric changed in the mean over the connections that say something in both recordings; the goodput
     of the others is that of their whole lives."""
     known, others = (
@@ -183,7 +183,7 @@ def doubtful(out: Path) -> str:
     return f"{doubts} of {sum(len(run.meta['cells']) for run in runs)} recordings are in doubt by their own checks."
 
 
-def class_of(path: recorded.Observed) -> str:
+def class_of(path: observation.Observed) -> str:
     return CLASSES[int(path.key.split(".")[1])]
 
 
@@ -238,7 +238,7 @@ def judge(
     """Predicts `new` from the recording of `old` alone, and compares with the recording of `new`. `exact`: what
     simulations of the true paths recorded."""
     recording(out, old, out / f"sockets-{old}", mix)
-    before, after = recorded.read([out / f"sockets-{old}"]), truth(out, new, mix)
+    before, after = observation.read([out / f"sockets-{old}"]), truth(out, new, mix)
     paths = [
         path
         for path in before.paths
@@ -252,7 +252,7 @@ def judge(
     then = found.moved[new, 100.0]
     true = found.recorded + np.array([changed(path, after) for path in paths])
     classes = np.array([class_of(path) for path in paths])
-    print("\n".join(told.lines(before, told.of_fit(found), told.open_values(fits), [])))
+    print("\n".join(render.lines(before, render.of_fit(found), render.open_values(fits), [])))
     for place, (path, kind) in enumerate(zip(fits, classes, strict=True)):
         changes = predict.differences_of(found, then)[place, 0], (true - found.recorded)[place, 0]
         said, was = (100 * math.expm1(change) for change in changes)

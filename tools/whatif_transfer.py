@@ -1,4 +1,4 @@
-"""How far the simulator is from Linux, as the intervals of `knee whatif` take it (`fleet/whatif/sure.py`).
+"""How far the simulator is from Linux, as the intervals of `knee whatif` take it (`whatif/uncertainty.py`).
 
     python tools/whatif_transfer.py
 
@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tcpknee.fleet.whatif.series import LEAST_DELAY_US
 from tcpknee.say import aligned
 from tcpknee.validation.references import beside, reference
+from tcpknee.whatif.series import LEAST_DELAY_US
 
 FOLDER = Path(__file__).parents[1] / "reference"
 FILE = "linux-6.12.csv"

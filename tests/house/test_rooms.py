@@ -19,6 +19,7 @@ ALLOWED: dict[str, set[str]] = {
     "runs": {"datasets", "evidence"},
     "live": {"datasets", "evidence"},
     "fleet": {"datasets", "evidence", "live", "runs"},
+    "whatif": {"datasets", "runs"},
     "doctor": {"calibration", "evidence", "live", "runs"},
     "pages": {"datasets", "doctor", "evidence", "fleet", "live", "runs"},
     "calibration": {"runs"},
@@ -34,6 +35,7 @@ ALLOWED: dict[str, set[str]] = {
         "pages",
         "runs",
         "validation",
+        "whatif",
     },
 }
 """The rooms that each room may import from. Every room may import the modules beside the rooms."""

@@ -17,7 +17,7 @@ from support import SMALL, Ended
 from tcpknee import imports
 from tcpknee.cli.app import VERBS
 from tcpknee.errors import UsageError
-from tcpknee.fleet.whatif import asked
+from tcpknee.whatif import request
 
 SECRETS = (
     '{"hunter2": "hunter2", "status": "hunter2", "schema": "hunter2", "sessions": "hunter2", "format": "hunter2"}\n',
@@ -122,7 +122,7 @@ def test_no_verb_quotes_a_file_that_a_folder_links_to(
     verb: str, folders: dict[str, Path], call: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A minute of search, which begins when all has been read.
-    monkeypatch.setattr(asked, "fit_all", _no_search)
+    monkeypatch.setattr(request, "fit_all", _no_search)
     names, commands = READERS[verb]
     for name in names:
         for copy, secret in linked(folders[name], tmp_path):

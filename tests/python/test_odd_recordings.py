@@ -13,7 +13,7 @@ import pytest
 
 import odd_recordings
 from support import Ended, refused
-from tcpknee.fleet.whatif import fit, late, predict, told
+from tcpknee.whatif import fit, host_noise, predict, render
 
 Call = Callable[..., Ended]
 
@@ -44,10 +44,10 @@ def test_odd_recordings_get_an_answer_or_a_refusal(call: Call, tmp_path: Path, m
         ("_STARTS", 1),
     ):
         monkeypatch.setattr(fit, name, value)
-    monkeypatch.setattr(late, "TRIED_US", (50.0, 200.0))
+    monkeypatch.setattr(host_noise, "TRIED_US", (50.0, 200.0))
     monkeypatch.setattr(predict, "MOST_REHEARSALS", 1)
     # So little search explains no path well, and what is left out is not predicted.
-    monkeypatch.setattr(told, "GOOD_MISFIT", float("inf"))
+    monkeypatch.setattr(render, "GOOD_MISFIT", float("inf"))
     predicted = compared = 0
     for seed in SEEDS:
         folder = tmp_path / str(seed)

@@ -83,8 +83,8 @@ INSTEAD = {
     "calibrate.calibrate = lambda *_, **__: calibrate.Calibration({}, [], [], [], 2, 1.0, 0.0)",
     "fleet": "from types import SimpleNamespace as Of; from tcpknee.fleet.following import following; "
     "following.follow = lambda *_, **__: Of(look=Of(json=dict, crossed=None), told=[])",
-    "whatif": "from types import SimpleNamespace as Of; from tcpknee.fleet.whatif import asked; "
-    "asked.answered = lambda *_, **__: Of(refused='', json={})",
+    "whatif": "from types import SimpleNamespace as Of; from tcpknee.whatif import request; "
+    "request.answered = lambda *_, **__: Of(refused='', json={})",
     "conform": "from tcpknee.validation.conformance import conform, overlay; "
     "conform.run = conform.compare = conform.verdicts = overlay.write = lambda *_, **__: []",
 }

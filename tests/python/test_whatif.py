@@ -15,57 +15,57 @@ import pytest
 from dask_here import dask
 from support import Ended, refused
 from tcpknee.errors import UsageError
-from tcpknee.fleet.whatif import asked, populations, predict, recorded, sure, told
-from tcpknee.fleet.whatif.distance import SCALES
-from tcpknee.fleet.whatif.fit import Fit, Tried, fit
-from tcpknee.fleet.whatif.model import Load, Path, load_of, simulate
-from tcpknee.fleet.whatif.naive import replayed
-from tcpknee.fleet.whatif.recorded import Observed
-from tcpknee.fleet.whatif.series import Series, Starved, measured, whole_goodput_bits_per_sec
-from tcpknee.fleet.whatif.spread import on_processes
-from tcpknee.fleet.whatif.trial import Trial
-from tcpknee.fleet.whatif.unknown import Bounds, Judged, Others, draws, judged
 from tcpknee.runs import api
+from tcpknee.whatif import observation, populations, predict, render, request, uncertainty
+from tcpknee.whatif.distance import SCALES
+from tcpknee.whatif.fit import Fit, Tried, fit
+from tcpknee.whatif.identifiability import Bounds, Judged, Others, draws, judged
+from tcpknee.whatif.model import Load, Path, load_of, simulate
+from tcpknee.whatif.observation import Observed
+from tcpknee.whatif.replay import replayed
+from tcpknee.whatif.series import Series, Starved, measured, whole_goodput_bits_per_sec
+from tcpknee.whatif.trial import Trial
+from tcpknee.whatif.workers import on_processes
 from whatif_paths import PLAIN, fitted, held_back, load, recording
 
 Call = Callable[..., Ended]
 
 
-FIT_TOLD = told.FitTold(1, 1, {"queue": 1}, 1.0, 100.0, {"goodput_bits_per_sec": 1.0}, (30.0, 50.0))
+FIT_TOLD = render.FitTold(1, 1, {"queue": 1}, 1.0, 100.0, {"goodput_bits_per_sec": 1.0}, (30.0, 50.0))
 
 
 def test_the_buffer_of_a_path_that_never_filled_is_open_and_warned_of() -> None:
     found = judged(fit(held_back()))
     assert found.buffer.high is None and not found.buffer.identified
     assert found.rate.high is None
-    open_ones = told.open_values([found])
+    open_ones = render.open_values([found])
     shares = {one.what: one.connections_pct for one in open_ones}
     assert shares["buffer"] == 100 and shares["bottleneck rate"] == 100
-    said = told.lines(recorded.Recording((), 1, 0), FIT_TOLD, open_ones, [])
+    said = render.lines(observation.Recording((), 1, 0), FIT_TOLD, open_ones, [])
     assert any(line.startswith("Bottleneck rate: cannot") and "Mbit/s" in line for line in said)
-    short = " ".join(told.summary(recorded.Recording((), 1, 0), FIT_TOLD, open_ones, []))
+    short = " ".join(render.summary(observation.Recording((), 1, 0), FIT_TOLD, open_ones, []))
     assert "warning: only 1 path" in short and "cannot be identified for 100 % of the connections" in short
 
 
 def test_a_policer_that_was_never_met_is_said_and_warned_of_by_nothing() -> None:
     path = judged(fitted(PLAIN, load("cubic")))
-    found = told.open_values([path])
+    found = render.open_values([path])
     assert [one.what for one in found] == ["a policer above the rate that was sent"]
-    assert not told.warning(replace(FIT_TOLD, paths=told.FEW), found)
+    assert not render.warning(replace(FIT_TOLD, paths=render.FEW), found)
 
 
 def test_paths_that_no_explanation_fits_are_left_out_and_too_many_of_them_are_refused() -> None:
     path = judged(fitted(PLAIN, load("cubic")))
     off = replace(path, fit=replace(path.fit, best=replace(path.fit.best, score=9.0 * len(SCALES))))
-    assert told.well_fitted([path, off]) == [path]
-    assert told.refusal(1, 2) is None
+    assert render.well_fitted([path, off]) == [path]
+    assert render.refusal(1, 2) is None
     for fitted_well, paths, said in (
         (1, 3, "of 3 paths a simulation does on 1 what"),
         (0, 1, "of 1 path a simulation does on none"),
     ):
-        why = told.refusal(fitted_well, paths)
+        why = render.refusal(fitted_well, paths)
         assert why is not None and said in why and "knee record --every 100ms" in why
-    short = " ".join(told.summary(recorded.Recording((), 3, 0), replace(FIT_TOLD, unfitted=2), [], []))
+    short = " ".join(render.summary(observation.Recording((), 3, 0), replace(FIT_TOLD, unfitted=2), [], []))
     short = " ".join(short.split())
     assert "2 others left out, which no explanation fits" in short
 
@@ -76,7 +76,7 @@ def test_the_short_answer_has_a_line_for_each_algorithm_and_no_noise_as_data() -
     points = replace(sure, value=0.03, low=0.0, high=100.0)
 
     def of(name: str, adoption: float, *three: predict.Change) -> predict.Prediction:
-        every = dict(zip(told.SHORT, three, strict=True))
+        every = dict(zip(render.SHORT, three, strict=True))
         return predict.Prediction(name, adoption, every, every, {})
 
     predicted = [
@@ -84,7 +84,7 @@ def test_the_short_answer_has_a_line_for_each_algorithm_and_no_noise_as_data() -
         of("bbr1", 100, sure, small, points),
         of("bbr3", 100, noise, sure, points),
     ]
-    text = told.summary(recorded.Recording((), 40, 2), replace(FIT_TOLD, paths=40), [], predicted)
+    text = render.summary(observation.Recording((), 40, 2), replace(FIT_TOLD, paths=40), [], predicted)
     rows = [line.split("  ") for line in text if line.startswith("bbr")]
     assert [[cell.strip() for cell in row if cell.strip()] for row in rows] == [
         [
@@ -195,7 +195,7 @@ def test_an_interval_holds_how_far_the_model_is_off_and_how_far_a_rehearsal_was(
 
     # Without any, what is left is what the simulator is off for the algorithm, on all paths and on each of the four:
     # two deviations either way.
-    common, of_path = sure.TRANSFER["goodput_bits_per_sec"]
+    common, of_path = uncertainty.TRANSFER["goodput_bits_per_sec"]
     assert width(exact, none) == pytest.approx(4 * 1.105 * np.hypot(common, of_path / 2), rel=0.15)
     off = replace(exact, recorded=exact.recorded + either_way)
     assert width(off, none) > width(exact, none) + 0.1
@@ -327,10 +327,10 @@ def test_a_rehearsal_on_which_all_starve_is_none(monkeypatch: pytest.MonkeyPatch
 
 
 def test_prefixes_share_a_bottleneck_and_names_stand_for_themselves() -> None:
-    assert recorded.prefix("192.0.2.77") == "192.0.2.0/24"
-    assert recorded.prefix("::ffff:192.0.2.77") == "192.0.2.0/24"
-    assert recorded.prefix("2001:db8:1:2::3") == "2001:db8:1::/48"
-    assert recorded.prefix("a91f") == "a91f"
+    assert observation.prefix("192.0.2.77") == "192.0.2.0/24"
+    assert observation.prefix("::ffff:192.0.2.77") == "192.0.2.0/24"
+    assert observation.prefix("2001:db8:1:2::3") == "2001:db8:1::/48"
+    assert observation.prefix("a91f") == "a91f"
 
 
 def from_sample(place: int, series: Series) -> Series:
@@ -357,7 +357,9 @@ def written(folder: File, observed: dict[str, Observed], algorithm: str | None =
                     "snd_mss_bytes": 1448,
                     "rwnd_limited_us": 0,
                     "delivery_rate_app_limited": bool(series.app_limited[place]),
-                    **{name: int(getattr(series, name)[place]) for name in (*recorded.COUNTERS, *recorded.GAUGES)},
+                    **{
+                        name: int(getattr(series, name)[place]) for name in (*observation.COUNTERS, *observation.GAUGES)
+                    },
                 }
                 for name, value in row.items():
                     rows.setdefault(name, []).append(value)
@@ -369,18 +371,18 @@ def written(folder: File, observed: dict[str, Observed], algorithm: str | None =
 def test_a_begin_was_seen_though_the_first_ack_came_late(tmp_path: File) -> None:
     far = Path(8e6, 500_000, 400_000)
     observed = recording(far, replace(load("cubic"), interval_us=50_000))
-    (path,) = recorded.read([written(tmp_path / "rec", {"192.0.2.1": observed})]).paths
+    (path,) = observation.read([written(tmp_path / "rec", {"192.0.2.1": observed})]).paths
     (series,) = path.connections
     assert series.fresh and series.t_us[1] - series.t_us[0] > 500_000 > 2 * path.interval_us
     # In the second round trip it is none that began just now.
     cut = {"192.0.2.1": replace(observed, connections=(from_sample(3, observed.connections[0]),))}
-    (path,) = recorded.read([written(tmp_path / "late", cut)]).paths
+    (path,) = observation.read([written(tmp_path / "late", cut)]).paths
     assert not path.connections[0].fresh
 
 
 def test_a_recording_is_read_as_it_was_simulated(tmp_path: File) -> None:
     observed = recording(PLAIN, load("cubic"))
-    found = recorded.read([written(tmp_path / "rec", {"192.0.2.1": observed, "192.0.2.9": observed})])
+    found = observation.read([written(tmp_path / "rec", {"192.0.2.1": observed, "192.0.2.9": observed})])
     (path,) = found.paths
     assert path.key == "192.0.2.0/24" and len(path.connections) == 2
     assert path.interval_us == pytest.approx(100_000)
@@ -394,19 +396,19 @@ def test_what_is_left_out_of_a_path_that_carried_much_is_counted(
 ) -> None:
     pair = recording(PLAIN, load("cubic", "cubic", starts=(0.0, 4e6)))
     first = pair.connections[0].segments
-    monkeypatch.setattr(recorded, "MOST_SEGMENTS", first / 2)
+    monkeypatch.setattr(observation, "MOST_SEGMENTS", first / 2)
     apart = {f"192.0.2.{number}": replace(pair, connections=(one,)) for number, one in enumerate(pair.connections)}
-    found = recorded.read([written(tmp_path / "rec", apart)])
+    found = observation.read([written(tmp_path / "rec", apart)])
     (path,) = found.paths
     assert (found.connections, found.short, found.late, found.cut) == (2, 0, 1, 1)
     assert sum(series.segments for series in path.connections) == pytest.approx(first / 2, rel=0.05)
-    whole = recorded.Recording((), 2, 0)
-    assert "came later" in "".join(told.lines(found, FIT_TOLD, [], []))
-    assert "came later" not in "".join(told.lines(whole, FIT_TOLD, [], []))
+    whole = observation.Recording((), 2, 0)
+    assert "came later" in "".join(render.lines(found, FIT_TOLD, [], []))
+    assert "came later" not in "".join(render.lines(whole, FIT_TOLD, [], []))
 
 
 def test_a_run_is_read_as_paths_of_its_cells(small_run: File) -> None:
-    found = recorded.read([small_run])
+    found = observation.read([small_run])
     assert found.connections == 6
     assert {series.algorithm for path in found.paths for series in path.connections} == {"cubic", "bbr1"}
     assert len(found.chosen(2, 1).paths) == 2
@@ -419,7 +421,7 @@ def test_transfers_of_a_run_end_and_bulk_does_not(tmp_path: File) -> None:
         f'{flow}{flow}workload = "transfer"\nbytes = "2MB"\n'
     )
     api.run(text, out=tmp_path / "run")
-    (path,) = recorded.read([tmp_path / "run"]).paths
+    (path,) = observation.read([tmp_path / "run"]).paths
     assert [series.final for series in path.connections] == [False, True]
     bulk, transfer = load_of(path).flows
     assert "transfer" not in bulk.workload and "transfer" in transfer.workload
@@ -432,10 +434,10 @@ def test_what_says_nothing_is_refused(tmp_path: File) -> None:
     }
     few = Observed("few", (replace(short.connections[0], **cut),), 100_000)
     with pytest.raises(UsageError, match="got 1 connections, none with 8 samples"):
-        recorded.read([written(tmp_path / "short", {"192.0.2.1": few})])
+        observation.read([written(tmp_path / "short", {"192.0.2.1": few})])
     pq.write_table(pa.table({"x": [1]}), tmp_path / "things-000001.parquet")
     with pytest.raises(UsageError, match="expected sockets, of a recording, or samples"):
-        recorded.read([tmp_path])
+        observation.read([tmp_path])
 
 
 def test_pantheons_paths_and_ibox_profiles_are_populations(tmp_path: File) -> None:
@@ -474,7 +476,7 @@ def test_the_fitted_paths_are_a_table_that_a_scenario_reads(tmp_path: File) -> N
     one = judged(fitted(PLAIN, load("cubic")))
     best = replace(one.fit.best, path=replace(PLAIN, policer_rate_bits_per_sec=3e6, policer_burst_bytes=50_000))
     policed = replace(one, fit=replace(one.fit, best=best))
-    (tmp_path / "paths.csv").write_text(asked.paths_csv([one, policed]))
+    (tmp_path / "paths.csv").write_text(request.paths_csv([one, policed]))
     text = 'duration = "1s"\n[[flow]]\nalgorithm = "bbr1"\n[[sample]]\nfile = "paths.csv"\n'
     assert len(api.parse(text, str(tmp_path / "s.toml")).cells) == 2
 
@@ -502,9 +504,9 @@ def test_the_command_predicts_and_writes(call: Call, tmp_path: File) -> None:
 def test_two_processes_predict_the_same_and_tell_how_far_they_are(tmp_path: File) -> None:
     observed = recording(PLAIN, load("cubic", seconds=2.0))
     folder = written(tmp_path / "rec", {"192.0.2.1": observed, "198.51.100.1": observed})
-    one = asked.Question((str(folder),), ("bbr1",), (100.0,), 200, 1, "cubic", 1)
+    one = request.Question((str(folder),), ("bbr1",), (100.0,), 200, 1, "cubic", 1)
     said: list[str] = []
-    assert asked.answered(replace(one, workers=2), progress=said.append) == asked.answered(one)
+    assert request.answered(replace(one, workers=2), progress=said.append) == request.answered(one)
     assert said == [
         f"{title}: {done} of 2 done" for title in ("Fitting paths", "Simulating algorithms on them") for done in (1, 2)
     ]
@@ -512,16 +514,16 @@ def test_two_processes_predict_the_same_and_tell_how_far_they_are(tmp_path: File
 
 def test_a_cluster_predicts_the_same(tmp_path: File) -> None:
     folder = written(tmp_path / "rec", {"192.0.2.1": recording(PLAIN, load("cubic"))})
-    here = asked.Question((str(folder),), ("bbr1",), (100.0,), 200, 1, "cubic", 1)
+    here = request.Question((str(folder),), ("bbr1",), (100.0,), 200, 1, "cubic", 1)
     with dask(tmp_path / "dask") as found:
         there = replace(here, cluster=found.address)
-        assert asked.answered(here) == asked.answered(there)
+        assert request.answered(here) == request.answered(there)
 
 
 def test_the_command_refuses_what_it_cannot_answer(call: Call, tmp_path: File, monkeypatch: pytest.MonkeyPatch) -> None:
     limited = held_back()
     folder = written(tmp_path / "rec", {"192.0.2.1": limited})
-    monkeypatch.setattr(told, "GOOD_MISFIT", -1.0)
+    monkeypatch.setattr(render, "GOOD_MISFIT", -1.0)
     refused(call("whatif", folder, "--algorithms", "bbr1", "-q"), "nothing can be predicted from this recording", "rec")
     monkeypatch.undo()
     refused(call("whatif", folder, "--algorithms", "bbr9"), '--algorithms: got "bbr9"', "bbr1")

@@ -9,14 +9,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tcpknee.fleet.whatif import recorded
-from tcpknee.fleet.whatif.distance import Features, likeness
-from tcpknee.fleet.whatif.fit import fit
-from tcpknee.fleet.whatif.model import Path, is_held_back, load_of, simulate
-from tcpknee.fleet.whatif.recorded import Observed
-from tcpknee.fleet.whatif.series import Series, Starved, measured, percentiles
-from tcpknee.fleet.whatif.trial import Trial
-from tcpknee.fleet.whatif.unknown import judged
+from tcpknee.whatif import observation
+from tcpknee.whatif.distance import Features, likeness
+from tcpknee.whatif.fit import fit
+from tcpknee.whatif.identifiability import judged
+from tcpknee.whatif.model import Path, is_held_back, load_of, simulate
+from tcpknee.whatif.observation import Observed
+from tcpknee.whatif.series import Series, Starved, measured, percentiles
+from tcpknee.whatif.trial import Trial
 from whatif_paths import PLAIN, fitted, held_back, load, recording
 
 
@@ -214,13 +214,13 @@ def test_a_score_is_best_for_what_was_recorded_and_chance_is_compared_less_stric
 def test_of_a_path_that_many_share_those_that_sent_most_are_compared() -> None:
     many = recording(PLAIN, load(*["cubic"] * 14, starts=[0.1e6 * number for number in range(14)]))
     compared = sorted(many.telling)
-    assert len(compared) == recorded.MOST_COMPARED
+    assert len(compared) == observation.MOST_COMPARED
     others = set(range(14)) - many.telling
     assert max(many.connections[place].segments for place in others) <= min(
         many.connections[place].segments for place in compared
     )
     trial = Trial(many, load_of(many), many=True)
-    assert len(trial.wanted.parts["goodput"]) == recorded.MOST_COMPARED
+    assert len(trial.wanted.parts["goodput"]) == observation.MOST_COMPARED
     goodputs = Features([many.connections[place] for place in compared], many.interval_us).parts["goodput"]
     assert np.array_equal(trial.wanted.parts["goodput"], goodputs)
     # What all delivered together is compared nevertheless.

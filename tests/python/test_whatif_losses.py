@@ -8,17 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tcpknee.fleet.whatif.distance import Features
-from tcpknee.fleet.whatif.happened import (
+from tcpknee.whatif.distance import Features
+from tcpknee.whatif.events import (
     as_it_happened,
     load_of_others,
     random_losses,
     unevenness,
     with_random_losses,
 )
-from tcpknee.fleet.whatif.model import Path, simulate
-from tcpknee.fleet.whatif.series import Series
-from tcpknee.fleet.whatif.trial import SEEDS, Trial
+from tcpknee.whatif.model import Path, simulate
+from tcpknee.whatif.series import Series
+from tcpknee.whatif.trial import SEEDS, Trial
 from whatif_paths import PLAIN, SECONDS, load, recording
 
 

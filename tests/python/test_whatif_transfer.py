@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tcpknee.fleet.whatif.sure import TRANSFER
+from tcpknee.whatif.uncertainty import TRANSFER
 
 TOOL = runpy.run_path(str(Path(__file__).resolve().parents[2] / "tools/whatif_transfer.py"), run_name="whatif_transfer")
 

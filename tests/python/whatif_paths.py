@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from tcpknee.fleet.whatif.fit import Fit, fit
-from tcpknee.fleet.whatif.model import Flow, Load, Path, simulate
-from tcpknee.fleet.whatif.recorded import Observed
-from tcpknee.fleet.whatif.series import Series
+from tcpknee.whatif.fit import Fit, fit
+from tcpknee.whatif.model import Flow, Load, Path, simulate
+from tcpknee.whatif.observation import Observed
+from tcpknee.whatif.series import Series
 
 PLAIN = Path(8e6, 40_000, 40_000)
 """8 Mbit/s, 40 ms, 1 BDP."""

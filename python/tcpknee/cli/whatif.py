@@ -13,7 +13,7 @@ from tcpknee.errors import UsageError
 from .options import SEED_MAX, Whole, force_option, foreign, free, json_option, out_option, quiet_option
 
 if TYPE_CHECKING:
-    from tcpknee.fleet.whatif.asked import Answer
+    from tcpknee.whatif.request import Answer
 
 
 @click.command("whatif", short_help="Predict what another algorithm would do on recorded paths.")
@@ -55,9 +55,9 @@ def command(
     profiles of iBox. The paths are fitted by simulation; what the recording cannot identify is said, and the intervals
     hold it. Where less than half of the paths can be fitted, nothing is predicted: exit code 2.
     """
-    from tcpknee.fleet.whatif.asked import Question, answered
     from tcpknee.runs import engines
     from tcpknee.runs.progress import Line
+    from tcpknee.whatif.request import Question, answered
 
     if cluster and workers:
         raise UsageError(

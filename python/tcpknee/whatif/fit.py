@@ -3,7 +3,7 @@
 Closed forms give where to begin: the plateau of what was delivered is the rate, the least RTT that of the path, the
 longest queueing delay is the buffer, and retransmissions are random losses or those of a full queue. Each explanation
 that the recording gives reason for is then improved by simulation, and the best one is taken. A search simulates the
-losses and the cross traffic that were recorded (`happened.py`); which explanation is the best is judged by drawn ones,
+losses and the cross traffic that were recorded (`events.py`); which explanation is the best is judged by drawn ones,
 because what was read from the recording agrees with it in any case.
 """
 
@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .distance import SCALES
-from .happened import load_of_others, unevenness, with_random_losses
+from .events import load_of_others, unevenness, with_random_losses
 from .model import HIDDEN_MEDIAN_BYTES, LEAST_BUFFER_BYTES, Load, Path, is_held_back, load_of
-from .recorded import MOST_COMPARED, Observed
+from .observation import MOST_COMPARED, Observed
 from .series import Series, delivered_rates, window_us
 from .trial import OTHER_SEEDS, SEEDS, Trial
 

@@ -13,11 +13,11 @@ import numpy as np
 from tcpknee import human
 from tcpknee.say import aligned
 
+from .identifiability import Bounds, Judged
 from .model import is_held_back
+from .observation import MOST_HOURS, MOST_SEGMENTS, Recording
 from .predict import ABSOLUTE, Change, Outcomes, Prediction
-from .recorded import MOST_HOURS, MOST_SEGMENTS, Recording
 from .series import METRICS
-from .unknown import Bounds, Judged
 
 SCHEMA = 1
 GOOD_MISFIT = 2.0

@@ -12,12 +12,12 @@ from typing import Any
 from tcpknee import _core, algorithms
 from tcpknee.errors import RunFolderError, UsageError
 
-from . import populations, recorded, told
+from . import observation, populations, render
+from .identifiability import Judged
 from .model import Path
+from .observation import Recording
 from .predict import fit_all, outcomes, predictions
-from .recorded import Recording
-from .spread import OnAll, on_cluster, on_processes
-from .unknown import Judged
+from .workers import OnAll, on_cluster, on_processes
 
 _NO_POLICER = "10Tbit/s"
 """A policer that nothing meets, for the paths of a table in which others have one."""
@@ -58,17 +58,17 @@ def answered(question: Question, *, progress: Callable[[str], None] = lambda _: 
     spread = on_cluster(question.cluster) if question.cluster else on_processes(question.workers, progress)
     with spread as on_all:
         recording, every = _paths(question, on_all)
-        paths = told.well_fitted(every)
-        if why := told.refusal(len(paths), len(every)):
+        paths = render.well_fitted(every)
+        if why := render.refusal(len(paths), len(every)):
             raise RunFolderError(f"{', '.join(question.data)}: {why}")
-        open_ones = told.open_values(paths)
+        open_ones = render.open_values(paths)
         found = outcomes(paths, question.algorithms, question.adoption_pcts, seed=question.seed, on_all=on_all)
     predicted = predictions(found, question.algorithms, question.adoption_pcts, question.seed)
-    fit = told.of_fit(found, len(every) - len(paths))
+    fit = render.of_fit(found, len(every) - len(paths))
     parts = (recording, fit, open_ones, predicted)
-    document = told.as_json(*parts)
+    document = render.as_json(*parts)
     document["paths"] = [_as_json(path) for path in every]
-    return Answer(told.summary(*parts), told.lines(*parts), document, paths_csv(paths))
+    return Answer(render.summary(*parts), render.lines(*parts), document, paths_csv(paths))
 
 
 def _paths(question: Question, on_all: OnAll) -> tuple[Recording, list[Judged]]:
@@ -89,7 +89,7 @@ def _paths(question: Question, on_all: OnAll) -> tuple[Recording, list[Judged]]:
     if calibrated:
         paths = [populations.as_recorded(*each, question.baseline) for each in calibrated[: question.most_paths]]
         return Recording((), len(paths), 0), paths
-    recording = recorded.read(folders)
+    recording = observation.read(folders)
     _check_recorded(recording)
     return recording, fit_all(recording.chosen(question.most_paths, question.seed).paths, on_all)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from .model import HIDDEN_RANGE, HIDDEN_SIGMA, Path
-from .recorded import Observed
+from .observation import Observed
 from .series import carried_bytes
 
 if TYPE_CHECKING:

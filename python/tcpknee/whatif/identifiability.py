@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .events import random_losses
 from .fit import CALIBRATED, HELD_BACK, Fit, Tried
-from .happened import random_losses
-from .late import SAYS_NOTHING
+from .host_noise import SAYS_NOTHING
 from .model import Path
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Judged:
     names: tuple[str, ...]
     """Explanations that may be the one, the best first."""
     late: Numbers = field(default_factory=lambda: SAYS_NOTHING)
-    """How likely the recording makes each lateness of hosts (`late.py`)."""
+    """How likely the recording makes each lateness of hosts (`host_noise.py`)."""
 
 
 def judged(fit: Fit) -> Judged:

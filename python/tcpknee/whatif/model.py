@@ -12,7 +12,7 @@ import numpy as np
 from tcpknee import _core
 from tcpknee.runs.tables import as_table
 
-from .recorded import COUNTERS, GAUGES, LEAST_SEGMENTS, Observed, from_begin
+from .observation import COUNTERS, GAUGES, LEAST_SEGMENTS, Observed, from_begin
 from .series import Series, Starved
 
 _COLUMNS = (*GAUGES, *COUNTERS, "delivery_rate_app_limited")
@@ -35,8 +35,8 @@ _MOST_BITS_PER_SEC = 1e13
 _LEAST_BITS_PER_SEC = 1.0
 """What a scenario takes: a search may wander beyond, where more or less makes no difference."""
 HOST_NOISES_US = (100.0, 200.0, 20.0, 50.0)
-"""How late hosts send, in the mean, by the seed in turn: as long as nothing is known of it (`late.py`). Kernels on a
-busy machine are met best by 20 to 200 us (docs/simulator.md, The noise of hosts)."""
+"""How late hosts send, in the mean, by the seed in turn: as long as nothing is known of it (`host_noise.py`). 20 to
+200 us fit kernels on a busy machine best (docs/simulator.md, The noise of hosts)."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .model import LEAST_BUFFER_BYTES, Path
-from .recorded import Observed
+from .observation import Observed
 
 TRACE_PACKET_BYTES = 1504
 """What a line of mahimahi's format stands for."""

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .events import as_it_happened, crossed_as_it_was
 from .fit import CALIBRATED, fit
-from .happened import as_it_happened, crossed_as_it_was
-from .late import likely_us, witness
+from .host_noise import likely_us, witness
+from .identifiability import Judged, Others, draws, judged
 from .model import Path, simulate
-from .naive import replayed
-from .recorded import Observed
+from .observation import Observed
+from .replay import replayed
 from .series import LEAST_DELAY_US, METRICS, Series, Starved, measured, whole_goodput_bits_per_sec
-from .spread import OnAll
-from .sure import Errors, errors_of, misfits
-from .unknown import Judged, Others, draws, judged
+from .uncertainty import Errors, errors_of, misfits
+from .workers import OnAll
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

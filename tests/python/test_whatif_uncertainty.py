@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tcpknee.fleet.whatif.series import METRICS
-from tcpknee.fleet.whatif.sure import Errors, errors_of
+from tcpknee.whatif.series import METRICS
+from tcpknee.whatif.uncertainty import Errors, errors_of
 
 DRAWS = 4
 

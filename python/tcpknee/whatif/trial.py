@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .distance import FAR, Features, likeness
-from .happened import as_it_happened
+from .events import as_it_happened
 from .model import Load, Path, simulate
-from .recorded import Observed
+from .observation import Observed
 from .series import Series, Starved
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from tcpknee import reading
 from tcpknee.errors import UsageError
 
 from .fit import CALIBRATED, Fit, Tried
+from .identifiability import Judged, judged
 from .model import Flow, Load, Path, simulate
-from .recorded import Observed
+from .observation import Observed
 from .series import Starved
 from .trial import Trial
-from .unknown import Judged, judged
 
 NAMES = ("pantheon",)
 """Those that come with tcpknee."""
@@ -32,7 +32,7 @@ _INTERVAL_US = 100_000.0
 
 def named(name: str) -> list[tuple[str, Path]]:
     """The paths of a population that comes with tcpknee, each with its name."""
-    text = files("tcpknee.fleet.whatif").joinpath(f"{name}.csv").read_text()
+    text = files("tcpknee.whatif").joinpath(f"{name}.csv").read_text()
     rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
     return [
         (

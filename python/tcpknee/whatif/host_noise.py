@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .events import as_it_happened
 from .fit import CALIBRATED, HELD_BACK, Fit
-from .happened import as_it_happened
 from .model import HOST_NOISES_US, simulate
 from .series import Series
 
