@@ -14,8 +14,8 @@ use std::path::Path;
 use arrow_array::RecordBatch;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use knee_collect::sock_diag::{Diag, MESSAGE_BYTES, SocketRows};
 use knee_store::Anonymiser;
-use knee_store::sock_diag::{Diag, MESSAGE_BYTES, fill, fill_dumped};
 use knee_store::table::Table;
 use knee_store::tables::Sockets;
 use serde::Deserialize;
@@ -106,26 +106,24 @@ struct Metadata<'a> {
 /// A parser of lines.
 pub struct Parser {
     options: Options,
-    sockets: Sockets,
+    sockets: SocketRows,
     report: Report,
     /// Of the current file's metadata.
     host: Option<String>,
     /// The values of a line's attributes, one after the other.
     values: Vec<u8>,
     places: Vec<(u16, Range<usize>)>,
-    text: String,
 }
 
 impl Parser {
     pub fn new(options: Options) -> Parser {
         Parser {
             options,
-            sockets: Sockets::default(),
+            sockets: SocketRows::default(),
             report: Report::default(),
             host: None,
             values: Vec::new(),
             places: Vec::new(),
-            text: String::new(),
         }
     }
 
@@ -185,8 +183,8 @@ impl Parser {
             table.host.set(row, host);
         }
         table.r#final.set(row, false);
-        fill(table, row, &diag, &self.options.anonymiser, &mut self.text);
-        fill_dumped(table, row, &diag);
+        table.fill(row, &diag, &self.options.anonymiser);
+        table.fill_dumped(row, &diag);
         if diag.interface != 0 {
             // Its name is of a host that is not at hand.
             table.interface.set(row, &diag.interface.to_string());

@@ -7,10 +7,10 @@ use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use knee_collect::sock_diag::MESSAGE_BYTES;
 use knee_import::tcp_info::{Options, Parser, Report};
 use knee_import::{Import as _, Lines as _};
 use knee_store::Anonymiser;
-use knee_store::sock_diag::MESSAGE_BYTES;
 use proptest::prelude::*;
 
 const META: &str = r#"{"Timestamp":"0001-01-01T00:00:00Z","Metadata":{"UUID":"ndt-abcde_1559749627_0000000000062D84","Sequence":0,"StartTime":"2026-07-01T00:00:12.092Z"}}"#;

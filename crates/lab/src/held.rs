@@ -2,7 +2,7 @@
 //! under the send buffer (conservatively: of a nonblocking writer often none), and nothing of the congestion window.
 
 use knee_collect::sock_diag::Diag;
-use knee_store::sock_diag::tcp_info::TcpInfo;
+use knee_collect::sock_diag::tcp_info::TcpInfo;
 
 /// How many samples of the steady part showed each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

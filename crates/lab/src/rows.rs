@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use knee_collect::sock_diag::Diag;
+use knee_collect::sock_diag::bits_per_sec;
+use knee_collect::sock_diag::columns::Stored;
+use knee_collect::sock_diag::tcp_info::TcpInfo;
+use knee_collect::tcp_info_columns;
 use knee_link::{DirectionReport, FlowReport, Report, Tuple};
-use knee_store::sock_diag::bits_per_sec;
-use knee_store::sock_diag::columns::Stored;
-use knee_store::sock_diag::tcp_info::TcpInfo;
-use knee_store::tcp_info_columns;
 use knee_tables::{Event, Link, Sample, TcpInfoSample};
 use knee_units::Nanos;
 

@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 
 use knee_collect::KernelError;
 use knee_collect::clock::{monotonic_ns, thread_ns};
+use knee_collect::sock_diag::tcp_info::TcpInfo;
 use knee_collect::sock_diag::{CONNECTED, Diag, Extensions, Family, Question, SockDiag};
 use knee_link::SERVICE_PORT;
 use knee_scenario::Cell;
-use knee_store::sock_diag::tcp_info::TcpInfo;
 use knee_tables::{Event, Histogram, Samples, TcpInfoSamples};
 
 use crate::held::Held;

@@ -16,7 +16,6 @@ pub mod column;
 pub mod folder;
 pub mod parts;
 pub mod segment;
-pub mod sock_diag;
 pub mod table;
 pub mod tables;
 

@@ -51,13 +51,6 @@ pub trait Table: Default {
     }
 }
 
-/// What is told of rows and not in their columns yet.
-pub(crate) trait Pending: Default {
-    type Table: Table;
-    /// Puts it into the columns.
-    fn settle(table: &mut Self::Table);
-}
-
 /// The table's Arrow schema: each column with its unit, meaning and source.
 pub fn schema<T: Table>() -> Arc<Schema> {
     let fields: Vec<_> = T::fields()
@@ -106,7 +99,7 @@ const fn bare(name: &'static str) -> &'static str {
 macro_rules! observed {
     (
         $(#[$meta:meta])*
-        $name:literal $table:ident $(with $pending:ident: $pending_kind:ty)? {
+        $name:literal $table:ident {
             $($column:ident: $kind:ty = $how:ident($($about:expr),*);)*
         }
     ) => {
@@ -115,7 +108,6 @@ macro_rules! observed {
         pub struct $table {
             rows: usize,
             schema: std::sync::OnceLock<std::sync::Arc<arrow_schema::Schema>>,
-            $(pub(crate) $pending: $pending_kind,)?
             $(pub $column: $kind,)*
         }
 
@@ -141,7 +133,6 @@ macro_rules! observed {
             }
 
             fn take(&mut self) -> arrow_array::RecordBatch {
-                $(<$pending_kind as $crate::table::Pending>::settle(self);)?
                 let rows = std::mem::take(&mut self.rows);
                 let schema = self.schema.get_or_init($crate::table::schema::<Self>);
                 let schema = std::sync::Arc::clone(schema);

@@ -1,11 +1,16 @@
-//! TCP sockets of a network namespace, by sock_diag.
+//! TCP sockets of a network namespace, by sock_diag: requests, decoding of answers, and rows of the table `sockets`.
 //!
-//! A dump is read into one buffer and decoded in place: nothing is allocated
-//! per socket.
+//! A dump is read into one buffer and decoded in place, without an allocation per socket. Decoding and rows work on any
+//! host: importers read files of answers by them.
 
+#[macro_use]
+pub mod columns;
 mod destroyed;
+mod diag;
 mod filter;
 mod message;
+mod rows;
+pub mod tcp_info;
 #[cfg(test)]
 mod tests;
 
@@ -17,11 +22,11 @@ use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
 
 pub use destroyed::{Destroyed, Received};
+pub use diag::{Diag, MESSAGE_BYTES, Memory, attribute};
 pub use filter::{End, Filter, TooLong};
-use knee_store::sock_diag::attribute;
-pub use knee_store::sock_diag::{Diag, Memory};
 pub use message::answers;
 use message::request;
+pub use rows::{STATES, SocketRows, bits_per_sec};
 
 /// All states but LISTEN (10), TIME_WAIT (6), NEW_SYN_RECV (12) and CLOSE (7).
 pub const CONNECTED: u32 = 0xfff & !(1 << 10 | 1 << 6 | 1 << 7);

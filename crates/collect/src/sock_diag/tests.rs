@@ -5,10 +5,9 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use knee_store::sock_diag::MESSAGE_BYTES;
-use knee_store::sock_diag::attribute::{BBRINFO, CGROUP_ID, CONG, INFO, MARK, SKMEMINFO};
 use proptest::prelude::*;
 
+use super::attribute::{BBRINFO, CGROUP_ID, CONG, INFO, MARK, SKMEMINFO};
 use super::message::{BY_FAMILY, answers, request};
 use super::*;
 use crate::netlink::HEADER_BYTES;

@@ -3,10 +3,9 @@
 //! Besides that nothing panics: what is cut off or cut out of an answer leaves
 //! nulls and no other value, and what a newer kernel appends changes none.
 
-use knee_collect::sock_diag::{Dump, answers};
-use knee_store::sock_diag::tcp_info::KNOWN_BYTES;
-use knee_store::sock_diag::{self, Diag};
-use knee_store::{Anonymiser, Sockets, Table};
+use knee_collect::sock_diag::tcp_info::KNOWN_BYTES;
+use knee_collect::sock_diag::{Diag, Dump, SocketRows, answers};
+use knee_store::{Anonymiser, Table};
 
 use super::{BATCH_BYTES, assert_kept_or_null, choice, sample};
 use crate::Target;
@@ -185,12 +184,11 @@ fn assert_same_head(a: &Diag<'_>, b: &Diag<'_>) {
 }
 
 fn assert_rows_agree(whole: &Diag<'_>, shorter: &Diag<'_>) {
-    let mut table = Sockets::default();
-    let mut text = String::new();
+    let mut table = SocketRows::default();
     for diag in [whole, shorter] {
         let row = table.add_row();
-        sock_diag::fill(&mut table, row, diag, &Anonymiser::Keep, &mut text);
-        sock_diag::fill_dumped(&mut table, row, diag);
+        table.fill(row, diag, &Anonymiser::Keep);
+        table.fill_dumped(row, diag);
     }
     assert_kept_or_null(&table.take(), "an answer cut short");
 }

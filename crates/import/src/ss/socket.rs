@@ -1,23 +1,11 @@
 //! The line of a socket: its state, queues and addresses.
 
+use knee_collect::sock_diag::STATES;
+
 use super::super::prefix::{Kind, Prefix};
 use super::super::time;
 use super::line::Tokens;
 
-const STATES: [&str; 12] = [
-    "ESTAB",
-    "SYN-SENT",
-    "SYN-RECV",
-    "FIN-WAIT-1",
-    "FIN-WAIT-2",
-    "TIME-WAIT",
-    "UNCONN",
-    "CLOSE-WAIT",
-    "LAST-ACK",
-    "LISTEN",
-    "CLOSING",
-    "NEW-SYN-RECV",
-];
 /// Of the line of titles.
 const TITLES: [&[u8]; 9] = [
     b"State",

@@ -4,8 +4,8 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use knee_collect::sock_diag::tcp_info::KNOWN_BYTES;
 use knee_scenario::workload::App;
-use knee_store::sock_diag::tcp_info::KNOWN_BYTES;
 use knee_tables::Reads;
 use knee_units::{Nanos, Rate};
 use nix::sys::socket::{

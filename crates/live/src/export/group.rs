@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use knee_store::sock_diag::tcp_info::TcpInfo;
+use knee_collect::sock_diag::tcp_info::TcpInfo;
 use serde::Serialize;
 
 use super::counter::{SHORT, WORD, moved_on};

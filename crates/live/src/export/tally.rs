@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use knee_collect::KernelError;
 use knee_collect::processes::Processes;
+use knee_collect::sock_diag::tcp_info::TcpInfo;
 use knee_collect::sock_diag::{Diag, Dump, Extensions};
-use knee_store::sock_diag::tcp_info::TcpInfo;
 
 use super::group::{Group, GroupView, Values, values};
 use super::labels::{Algorithms, By, Owner, Places};

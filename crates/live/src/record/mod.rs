@@ -28,6 +28,7 @@ use events::{Chunk, Events, GRACE, Listened};
 use files::Sink;
 use host::Host;
 use knee_collect::KernelError;
+use knee_collect::sock_diag::SocketRows;
 use knee_store::folder::Folder;
 use knee_store::segment::{Error, Recovered, recover};
 use knee_store::{RecordBatch, Sockets, Table};
@@ -68,19 +69,19 @@ pub fn record(
 /// There is no such column, or sock_diag or the namespace is not available.
 pub fn sockets(selection: &Selection, columns: &[String]) -> Result<Vec<RecordBatch>, KernelError> {
     let chosen = chosen(columns)?;
-    let take = |table: &mut Sockets| match &chosen[..] {
+    let take = |table: &mut SocketRows| match &chosen[..] {
         [] => table.take(),
         chosen => table.take().project(chosen).expect("they are its columns"),
     };
     within(selection, || {
         let mut rows = Rows::new(selection.clone(), selection.processes)?;
-        let mut table = Sockets::default();
+        let mut table = SocketRows::default();
         let mut batches = Vec::new();
         // A second dump has the processes that the first one asked for.
         let dumps = 1 + u64::from(selection.processes);
         for number in 0..dumps {
             batches.clear();
-            table = Sockets::default();
+            table = SocketRows::default();
             rows.dump(number, &mut table, |table| {
                 batches.push(take(table));
                 Ok(())
@@ -153,7 +154,7 @@ pub(crate) fn in_namespace<T: Send>(
 struct Recorder<'a> {
     options: &'a Options,
     rows: Rows,
-    sockets: Sink<Sockets>,
+    sockets: Sink<SocketRows>,
     host: Option<Host>,
     events: Option<Events>,
     report: Report,
@@ -361,7 +362,7 @@ impl<'a> Recorder<'a> {
 fn take_chunk(
     chunk: &Chunk,
     rows: &mut Rows,
-    sockets: &mut Sink<Sockets>,
+    sockets: &mut Sink<SocketRows>,
     report: &mut Report,
 ) -> Result<(), KernelError> {
     for (now, body) in chunk.events() {

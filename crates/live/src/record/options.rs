@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use knee_collect::KernelError;
+use knee_collect::sock_diag::STATES;
+use knee_collect::sock_diag::tcp_info::TcpInfo;
 use knee_collect::sock_diag::{CONNECTED, Diag, End, Filter};
 use knee_store::Anonymiser;
-use knee_store::sock_diag::STATES;
-use knee_store::sock_diag::tcp_info::TcpInfo;
 use knee_units::parse;
 use serde::Deserialize;
 

@@ -7,8 +7,7 @@ use std::time::Duration;
 use knee_collect::KernelError;
 use knee_collect::identity::Identity;
 use knee_collect::processes::Processes;
-use knee_collect::sock_diag::{Diag, Dump, Extensions};
-use knee_store::sock_diag::{fill, fill_dumped};
+use knee_collect::sock_diag::{Diag, Dump, Extensions, SocketRows};
 use knee_store::{Sockets, Table};
 
 use super::asking::Asking;
@@ -58,7 +57,6 @@ pub struct Rows {
     processes: Processes,
     /// Inodes whose process is looked for, with their cookies.
     waiting: HashMap<u32, u64>,
-    text: String,
     pub marks_told: bool,
     /// Will later dumps or events ask for what this one told?
     remember: bool,
@@ -76,7 +74,6 @@ impl Rows {
             known: Known::default(),
             processes: Processes::default(),
             waiting: HashMap::new(),
-            text: String::new(),
             marks_told: false,
             remember,
         })
@@ -94,8 +91,8 @@ impl Rows {
     pub fn dump(
         &mut self,
         sample: u64,
-        table: &mut Sockets,
-        mut full: impl FnMut(&mut Sockets) -> Result<(), KernelError>,
+        table: &mut SocketRows,
+        mut full: impl FnMut(&mut SocketRows) -> Result<(), KernelError>,
     ) -> Result<(Dump, u64), KernelError> {
         let Rows {
             selection,
@@ -104,7 +101,6 @@ impl Rows {
             known,
             waiting,
             processes,
-            text,
             marks_told,
             remember,
         } = self;
@@ -144,8 +140,8 @@ impl Rows {
             fill_place(table, row, now, place);
             table.sample.set(row, sample as i64);
             table.r#final.set(row, false);
-            fill(table, row, &diag, &selection.anonymiser, text);
-            fill_dumped(table, row, &diag);
+            table.fill(row, &diag, &selection.anonymiser);
+            table.fill_dumped(row, &diag);
             fill_interface(table, row, diag.interface);
             fill_owner(table, row, entry);
         })?;
@@ -158,7 +154,7 @@ impl Rows {
 
     /// A row for a socket that was destroyed; the table has room. False: it is not
     /// wanted; `None`: whether it is cannot be told.
-    pub fn destroyed(&mut self, now: Moment, body: &[u8], table: &mut Sockets) -> Option<bool> {
+    pub fn destroyed(&mut self, now: Moment, body: &[u8], table: &mut SocketRows) -> Option<bool> {
         let Some(mut diag) = Diag::decode(body) else {
             return Some(false);
         };
@@ -173,13 +169,7 @@ impl Rows {
         let row = table.add_row();
         fill_place(table, row, now, &self.place);
         table.r#final.set(row, true);
-        fill(
-            table,
-            row,
-            &diag,
-            &self.selection.anonymiser,
-            &mut self.text,
-        );
+        table.fill(row, &diag, &self.selection.anonymiser);
         if let Some(name) = algorithm {
             table.algorithm.set(row, name);
         }

@@ -1,5 +1,5 @@
-//! The tables that `knee record` and `knee assign` write: a file and a line each, but for sockets, whose columns are filled by what decodes them. `docs/observe.md`
-//! lists them from here. An importer's own tables are beside the importer.
+//! The tables that `knee record` and `knee assign` write: a file and a line each. `docs/observe.md` lists them from here.
+//! An importer's own tables are beside the importer.
 
 mod assignments;
 mod counters;
@@ -7,6 +7,7 @@ mod cpu;
 mod nic;
 mod qdisc;
 mod settings;
+mod sockets;
 
 pub use assignments::Assignments;
 pub use counters::Counters;
@@ -14,8 +15,7 @@ pub use cpu::Cpu;
 pub use nic::Nic;
 pub use qdisc::Qdisc;
 pub use settings::Settings;
-
-pub use crate::sock_diag::Sockets;
+pub use sockets::Sockets;
 
 use crate::table::{Field, Table};
 

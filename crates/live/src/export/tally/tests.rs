@@ -1,7 +1,7 @@
 //! Sums over sockets whose `tcp_info` is made up.
 
+use knee_collect::sock_diag::tcp_info::KNOWN_BYTES;
 use knee_collect::testing::diag;
-use knee_store::sock_diag::tcp_info::KNOWN_BYTES;
 use proptest::prelude::*;
 
 use super::*;

@@ -1,24 +1,15 @@
-//! What sock_diag tells of a socket, whoever kept it: the running kernel or a
-//! file of its answers.
+//! Decodes one socket of sock_diag's answer, from the running kernel or from a file of its answers.
 //!
-//! Numbers are in the byte order of the host, as in the kernel's answers; files
-//! come from little-endian hosts, as all that we know of are.
-
-#[macro_use]
-pub mod columns;
-mod rows;
-mod sockets;
-pub mod tcp_info;
+//! Numbers are in the host's byte order, as the kernel writes them; all known files come from little-endian hosts.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-pub use rows::{STATES, bits_per_sec, fill, fill_dumped, limited_bits_per_sec};
-pub use sockets::Sockets;
-use tcp_info::{BbrInfo, DctcpInfo, TcpInfo, VegasInfo};
+use super::tcp_info::{BbrInfo, DctcpInfo, TcpInfo, VegasInfo};
+use crate::netlink::word;
 
 /// `struct inet_diag_msg`.
 pub const MESSAGE_BYTES: usize = 72;
-/// As Linux numbers it, on whatever host this runs.
+/// Linux' number, whatever the host.
 const AF_INET: u8 = 2;
 
 /// Numbers of attributes (enum INET_DIAG_*, include/uapi/linux/inet_diag.h).
@@ -44,15 +35,15 @@ pub struct Diag<'a> {
     pub state: u8,
     /// Timer that runs: 0 none, 1 retransmission, 2 keepalive and others, 3 TIME_WAIT, 4 window probe.
     pub timer: u8,
-    /// Times that it went off in a row.
+    /// How many times it expired in a row.
     pub timer_retransmits: u8,
-    /// Until it goes off; below 0: it is overdue.
+    /// Time until it expires; below 0: overdue.
     pub timer_ms: i32,
     pub source: (IpAddr, u16),
     pub destination: (IpAddr, u16),
     /// Index of the device that the socket is bound to; 0: none.
     pub interface: u32,
-    /// Never used twice while the host runs.
+    /// Unique until the host reboots.
     pub cookie: u64,
     pub rqueue_bytes: u32,
     pub wqueue_bytes: u32,
@@ -68,7 +59,7 @@ pub struct Diag<'a> {
     pub tclass: Option<u8>,
     pub v6only: Option<bool>,
     pub class_id: Option<u32>,
-    /// Only told to who may CAP_NET_ADMIN.
+    /// Only with CAP_NET_ADMIN.
     pub mark: Option<u32>,
     pub cgroup_id: Option<u64>,
     /// Of destroy events: the IP protocol.
@@ -90,13 +81,8 @@ pub struct Memory {
     pub drops: Option<u32>,
 }
 
-#[inline]
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
 impl<'a> Diag<'a> {
-    /// One `inet_diag_msg` and its attributes; `None`: cut short.
+    /// Decodes an `inet_diag_msg` and its attributes; `None`: truncated.
     #[inline]
     pub fn decode(body: &'a [u8]) -> Option<Diag<'a>> {
         let (head, mut rest) = body.split_first_chunk::<MESSAGE_BYTES>()?;
@@ -114,7 +100,7 @@ impl<'a> Diag<'a> {
         Some(diag)
     }
 
-    /// The message before its attributes.
+    /// Decodes the message before its attributes.
     #[inline]
     pub fn head(head: &[u8; MESSAGE_BYTES]) -> Diag<'a> {
         let word = |at| word(head, at).expect("it is within the message");
@@ -157,8 +143,7 @@ impl<'a> Diag<'a> {
         }
     }
 
-    /// Takes an attribute; one that we do not know, or that is cut short, changes
-    /// nothing.
+    /// Adds an attribute; ignores an unknown or truncated one.
     #[inline]
     pub fn attribute(&mut self, kind: u16, value: &'a [u8]) {
         match kind {

@@ -2,7 +2,6 @@
 
 use knee_tables::{Samples, Table as _, TcpInfoSamples};
 
-use super::rows::Told;
 use crate::column::{Flags, Names, Numbers, Texts};
 use crate::table::observed;
 
@@ -10,7 +9,7 @@ observed! {
     /// A row per socket and sample, and one more when it was destroyed. Columns
     /// shared with `samples` of a run have its names, units and meanings. Null:
     /// the kernel, or the tool whose text was imported, does not tell.
-    "sockets" Sockets with told: Told {
+    "sockets" Sockets {
         t_unix_ns: Numbers<i64> = own("ns", "CLOCK_REALTIME; an imported dump: its date", "wall time of the sample, since 1970-01-01 UTC; null: a dump that does not say when it was taken");
         t_mono_ns: Numbers<i64> = own("ns", "CLOCK_MONOTONIC", "time of the sample on a clock that is never set; only differences mean something; null: imported");
         sample: Numbers<i64> = own("", "tcpknee", "number of the dump within its recording, from 0; null: a socket being destroyed, or imported");

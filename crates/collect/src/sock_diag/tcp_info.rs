@@ -1,18 +1,18 @@
-//! `struct tcp_info` as bytes: decoded field by field, so that a kernel that
-//! knows fewer fields gives nulls and one that knows more is read as far as we know.
+//! Decodes `struct tcp_info` field by field: fields that an older kernel lacks are null, and fields that only a newer
+//! kernel has are skipped.
 //!
 //! Source: include/uapi/linux/tcp.h, Linux 4.19 to 7.0: fields are only ever appended,
 //! but for the last four bytes, which tell how AccECN was negotiated. They are two
 //! numbers of 16 bits in 6.18 and fields of bits from 7.0 on; the bytes do not say
 //! which, so none of it is read.
 
-use super::{bits_per_sec, limited_bits_per_sec};
+use super::rows::{bits_per_sec, limited_bits_per_sec};
 
 /// A socket's `tcp_info`, as long as the kernel made it.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpInfo<'a>(pub &'a [u8]);
 
-/// Longest that we read.
+/// Length of the longest struct that is understood.
 pub const KNOWN_BYTES: usize = 280;
 
 macro_rules! fields {
@@ -24,13 +24,12 @@ macro_rules! fields {
                 pub fn $name(&self) -> Option<$type> {
                     const BYTES: usize = size_of::<$type>();
                     let bytes = self.0.get($at..$at + BYTES)?;
-                    Some(<$type>::from_ne_bytes(bytes.try_into().expect("as many as asked")))
+                    Some(<$type>::from_ne_bytes(bytes.try_into().expect("the slice has this length")))
                 }
             )*
         }
 
-        /// Bytes of each field. A kernel whose struct ends before the end of a field
-        /// does not tell it.
+        /// Byte range of each field. A kernel whose struct ends within it lacks the field.
         #[allow(non_upper_case_globals)]
         pub mod place {
             use std::ops::Range;
@@ -113,24 +112,24 @@ impl TcpInfo<'_> {
     /// Segments in flight, as tcp_packets_in_flight() has them.
     pub fn inflight(&self) -> u32 {
         let part = |value: Option<u32>| value.unwrap_or(0);
-        // Saturating: what a broken kernel tells is no reason to end.
+        // Saturating: a broken kernel's counts must not cause a panic.
         part(self.unacked())
             .saturating_add(part(self.retrans()))
             .saturating_sub(part(self.sacked()).saturating_add(part(self.lost())))
     }
 
-    /// [`inflight`](TcpInfo::inflight), where the kernel tells all of it.
+    /// [`inflight`](TcpInfo::inflight); `None` if the kernel lacks a part of it.
     pub fn known_inflight(&self) -> Option<u32> {
         self.retrans().map(|_| self.inflight())
     }
 
-    /// 0 before the first.
+    /// 0 before the first sample.
     pub fn min_rtt_or_0_us(&self) -> Option<u32> {
         let us = self.min_rtt_us()?;
         Some(if us == u32::MAX { 0 } else { us })
     }
 
-    /// Linux keeps the timeout as doubled.
+    /// The timeout before doubling; Linux stores it doubled.
     pub fn rto_without_backoff_us(&self) -> Option<u32> {
         Some(self.rto_us()? >> self.backoff()?.min(31))
     }
@@ -145,12 +144,12 @@ impl TcpInfo<'_> {
         self.wscales().map(|scales| scales >> 4)
     }
 
-    /// `None`: unlimited, or not told.
+    /// `None`: unlimited, or absent.
     pub fn pacing_rate_bits_per_sec(&self) -> Option<i64> {
         limited_bits_per_sec(self.pacing_rate())
     }
 
-    /// `None`: unlimited, or not told.
+    /// `None`: unlimited, or absent.
     pub fn max_pacing_rate_bits_per_sec(&self) -> Option<i64> {
         limited_bits_per_sec(self.max_pacing_rate())
     }
@@ -159,7 +158,7 @@ impl TcpInfo<'_> {
         self.delivery_rate().map(bits_per_sec)
     }
 
-    /// Do the two tell of the same moment, but for the clocks that always run?
+    /// Returns whether nothing has changed since `earlier`, apart from the clocks that always run.
     pub fn is_at_rest_since(&self, earlier: &TcpInfo<'_>) -> bool {
         // Times since (44 .. 60) and the busy times (168 .. 192) go on by themselves.
         const CLOCKS: [std::ops::Range<usize>; 2] = [44..60, 168..192];
@@ -173,14 +172,14 @@ impl TcpInfo<'_> {
     }
 }
 
-/// What BBR tells (`struct tcp_bbr_info`).
+/// BBR's state (`struct tcp_bbr_info`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BbrInfo {
     pub bw_bytes_per_sec: u64,
     pub min_rtt_us: u32,
     pub pacing_gain: f64,
     pub cwnd_gain: f64,
-    /// What the longer struct of BBR 3 has besides.
+    /// Further fields of BBR 3's longer struct.
     pub v3: Option<Bbr3Info>,
 }
 
@@ -254,7 +253,7 @@ impl BbrInfo {
     }
 }
 
-/// What Vegas tells (`struct tcpvegas_info`).
+/// State of Vegas (`struct tcpvegas_info`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VegasInfo {
     pub enabled: u32,
@@ -280,7 +279,7 @@ impl VegasInfo {
     }
 }
 
-/// What DCTCP tells (`struct tcp_dctcp_info`).
+/// State of DCTCP (`struct tcp_dctcp_info`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DctcpInfo {
     pub enabled: u16,

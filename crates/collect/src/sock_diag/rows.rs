@@ -1,14 +1,15 @@
-//! Sockets as sock_diag tells of them, as rows of the table `sockets`.
+//! Fills rows of the table `sockets` from sock_diag's answers.
+
+use std::ops::{Deref, DerefMut};
+
+use knee_store::column::{Number, Numbers, RUN, set};
+use knee_store::{Anonymiser, Field, RecordBatch, Sockets, Table};
 
 use super::columns::Stored;
-use super::sockets::Sockets;
 use super::tcp_info::{KNOWN_BYTES, TcpInfo, place};
 use super::{Diag, Memory};
-use crate::anonymise::Anonymiser;
-use crate::column::{Number, Numbers, RUN, set};
-use crate::table::Pending;
 
-/// The states in the kernel's order, from 1, as ss names them.
+/// States in the kernel's order, which begins with 1, by the names of ss.
 pub const STATES: [&str; 12] = [
     "ESTAB",
     "SYN-SENT",
@@ -26,85 +27,156 @@ pub const STATES: [&str; 12] = [
 
 const TIMERS: [&str; 5] = ["", "on", "keepalive", "timewait", "persist"];
 
-/// Fills the columns that the kernel tells of a socket; those without a value
-/// stay null. Times, places and processes are the caller's.
-pub fn fill(
-    table: &mut Sockets,
-    row: usize,
-    diag: &Diag<'_>,
-    anonymiser: &Anonymiser,
-    text: &mut String,
-) {
-    if let Some(name) = STATES.get(usize::from(diag.state).wrapping_sub(1)) {
-        table.state.set(row, name);
-    }
-    anonymiser.write(diag.source.0, text);
-    table.local_addr.set(row, text);
-    anonymiser.write(diag.destination.0, text);
-    table.remote_addr.set(row, text);
-    table.local_port.set(row, diag.source.1.into());
-    table.remote_port.set(row, diag.destination.1.into());
-    table.cookie.set(row, diag.cookie);
-    if let Some(name) = diag.congestion {
-        table.algorithm.set(row, name);
-    }
-    if let Some(info) = &diag.info {
-        let length = info.0.len().min(KNOWN_BYTES);
-        if table.told.infos.is_full_at(row) || table.told.length != length {
-            Told::settle(table);
-            table.told.length = length;
-        }
-        let bytes = table.told.infos.place(row, [0; KNOWN_BYTES]);
-        bytes[..length].copy_from_slice(&info.0[..length]);
-        if let Some(flags) = info.flags() {
-            table.delivery_rate_app_limited.set(row, flags & 1 != 0);
-            // 2 bits above it.
-            table.fastopen_client_fail.set(row, (flags >> 1 & 3).into());
-        }
-    }
-    fill_algorithm(table, row, diag);
-}
-
-/// Fills what only a dump tells: a destroy event has none of it.
-pub fn fill_dumped(table: &mut Sockets, row: usize, diag: &Diag<'_>) {
-    if table.told.dumped.is_full_at(row) {
-        Told::settle(table);
-    }
-    let dumped = Dumped {
-        rqueue_bytes: diag.rqueue_bytes,
-        wqueue_bytes: diag.wqueue_bytes,
-        tos: diag.tos,
-        tclass: diag.tclass,
-        class_id: diag.class_id,
-        memory: diag.memory,
-    };
-    *table.told.dumped.place(row, dumped) = dumped;
-    if let Some(name) = TIMERS
-        .get(usize::from(diag.timer))
-        .filter(|name| !name.is_empty())
-    {
-        table.timer.set(row, name);
-        table.timer_ms.set(row, diag.timer_ms.into());
-        table
-            .timer_retransmits
-            .set(row, diag.timer_retransmits.into());
-    }
-    if let Some(only) = diag.v6only {
-        table.v6only.set(row, only);
-    }
-}
-
-/// What is told of the rows of a run and goes into columns one column at a time:
-/// 80 columns of one row after the other are 80 places in memory for each socket.
+/// Rows of the table `sockets`, filled from sock_diag's answers.
+///
+/// `tcp_info` and memory of up to [`RUN`] rows are staged and then written one column at a time: writing 80 columns for
+/// each socket would touch 80 places in memory per row.
 #[derive(Default)]
-pub struct Told {
+pub struct SocketRows {
+    table: Sockets,
     infos: Staged<[u8; KNOWN_BYTES]>,
-    /// Of each `tcp_info`: kernels make it as long as they know it.
-    length: usize,
+    /// Length of each staged `tcp_info`; it depends on the kernel's version.
+    info_bytes: usize,
     dumped: Staged<Dumped>,
+    /// Buffer for an address.
+    text: String,
 }
 
-/// What a dump alone tells of a socket.
+impl Deref for SocketRows {
+    type Target = Sockets;
+
+    fn deref(&self) -> &Sockets {
+        &self.table
+    }
+}
+
+impl DerefMut for SocketRows {
+    fn deref_mut(&mut self) -> &mut Sockets {
+        &mut self.table
+    }
+}
+
+impl Table for SocketRows {
+    const NAME: &'static str = Sockets::NAME;
+
+    fn fields() -> Vec<Field> {
+        Sockets::fields()
+    }
+
+    fn rows(&self) -> usize {
+        self.table.rows()
+    }
+
+    #[inline]
+    fn add_row(&mut self) -> usize {
+        self.table.add_row()
+    }
+
+    fn take(&mut self) -> RecordBatch {
+        self.settle();
+        self.table.take()
+    }
+}
+
+impl SocketRows {
+    /// Fills the columns that dumps and destroy events have in common. Columns without a value stay null. Times, host,
+    /// interface and process are left to the caller.
+    pub fn fill(&mut self, row: usize, diag: &Diag<'_>, anonymiser: &Anonymiser) {
+        let table = &mut self.table;
+        if let Some(name) = STATES.get(usize::from(diag.state).wrapping_sub(1)) {
+            table.state.set(row, name);
+        }
+        anonymiser.write(diag.source.0, &mut self.text);
+        table.local_addr.set(row, &self.text);
+        anonymiser.write(diag.destination.0, &mut self.text);
+        table.remote_addr.set(row, &self.text);
+        table.local_port.set(row, diag.source.1.into());
+        table.remote_port.set(row, diag.destination.1.into());
+        table.cookie.set(row, diag.cookie);
+        if let Some(name) = diag.congestion {
+            table.algorithm.set(row, name);
+        }
+        if let Some(info) = &diag.info {
+            if let Some(flags) = info.flags() {
+                table.delivery_rate_app_limited.set(row, flags & 1 != 0);
+                // 2 bits above it.
+                table.fastopen_client_fail.set(row, (flags >> 1 & 3).into());
+            }
+            let length = info.0.len().min(KNOWN_BYTES);
+            if self.infos.is_full_at(row) || self.info_bytes != length {
+                self.settle();
+                self.info_bytes = length;
+            }
+            let bytes = self.infos.place(row, [0; KNOWN_BYTES]);
+            bytes[..length].copy_from_slice(&info.0[..length]);
+        }
+        fill_algorithm(&mut self.table, row, diag);
+    }
+
+    /// Fills the columns that only a dump has; a destroy event lacks them.
+    pub fn fill_dumped(&mut self, row: usize, diag: &Diag<'_>) {
+        if self.dumped.is_full_at(row) {
+            self.settle();
+        }
+        let dumped = Dumped {
+            rqueue_bytes: diag.rqueue_bytes,
+            wqueue_bytes: diag.wqueue_bytes,
+            tos: diag.tos,
+            tclass: diag.tclass,
+            class_id: diag.class_id,
+            memory: diag.memory,
+        };
+        *self.dumped.place(row, dumped) = dumped;
+        let table = &mut self.table;
+        if let Some(name) = TIMERS
+            .get(usize::from(diag.timer))
+            .filter(|name| !name.is_empty())
+        {
+            table.timer.set(row, name);
+            table.timer_ms.set(row, diag.timer_ms.into());
+            table
+                .timer_retransmits
+                .set(row, diag.timer_retransmits.into());
+        }
+        if let Some(only) = diag.v6only {
+            table.v6only.set(row, only);
+        }
+    }
+
+    /// Writes staged values to their columns.
+    fn settle(&mut self) {
+        if self.infos.rows != 0 {
+            self.fill_info();
+            self.infos.rows = 0;
+        }
+        if self.dumped.rows != 0 {
+            fill_memory(&mut self.table, &self.dumped);
+            self.dumped.rows = 0;
+        }
+    }
+
+    /// Writes the columns of `tcp_info`.
+    fn fill_info(&mut self) {
+        let SocketRows {
+            table,
+            infos,
+            info_bytes,
+            ..
+        } = self;
+        macro_rules! each {
+            ($($column:ident: $field:ident, $how:ident;)*) => {$(
+                // The kernel has a field if it ends within the length: one check for all rows.
+                if *info_bytes >= place::$field.end {
+                    infos.set(&mut table.$column, |bytes| TcpInfo(bytes).$how());
+                }
+            )*};
+        }
+        tcp_info_columns!(samples each);
+        tcp_info_columns!(further each);
+    }
+}
+
+/// What only a dump says of a socket.
 #[derive(Clone, Copy)]
 struct Dumped {
     rqueue_bytes: u32,
@@ -115,19 +187,19 @@ struct Dumped {
     memory: Option<Memory>,
 }
 
-/// One thing of each row of a run.
+/// One value for each row of a run.
 struct Staged<T> {
-    things: Option<Box<[T; RUN]>>,
+    values: Option<Box<[T; RUN]>>,
     /// Row of the first, a multiple of [`RUN`].
     first: usize,
-    /// A bit per row that has one.
+    /// A bit for each row that has a value.
     rows: u64,
 }
 
 impl<T> Default for Staged<T> {
     fn default() -> Staged<T> {
         Staged {
-            things: None,
+            values: None,
             first: 0,
             rows: 0,
         }
@@ -135,66 +207,37 @@ impl<T> Default for Staged<T> {
 }
 
 impl<T: Copy> Staged<T> {
-    /// Is the row of another run than those that are here?
+    /// Returns whether the row belongs to another run than the staged rows.
     #[inline]
     fn is_full_at(&self, row: usize) -> bool {
         self.rows != 0 && self.first != row / RUN * RUN
     }
 
-    /// Where the row's is kept; `empty` is what stands for those not told yet.
+    /// Returns the row's value; `empty` fills a new array.
     #[inline]
     fn place(&mut self, row: usize, empty: T) -> &mut T {
         self.first = row / RUN * RUN;
         self.rows |= 1 << (row % RUN);
-        let things = self.things.get_or_insert_with(|| Box::new([empty; RUN]));
-        &mut things[row % RUN]
+        let values = self.values.get_or_insert_with(|| Box::new([empty; RUN]));
+        &mut values[row % RUN]
     }
 
-    /// Sets a column in the rows that have a value for it.
+    /// Sets a column in the rows that have a value for it, converted to the column's type.
     #[inline]
-    fn set<N: Number, V: Into<N>>(&self, column: &mut Numbers<N>, value: impl Fn(&T) -> Option<V>) {
-        if let Some(things) = self.things.as_deref().filter(|_| self.rows != 0) {
+    fn set<N: Number, V: Stored<N>>(
+        &self,
+        column: &mut Numbers<N>,
+        value: impl Fn(&T) -> Option<V>,
+    ) {
+        if let Some(values) = self.values.as_deref().filter(|_| self.rows != 0) {
             column.set_run(self.first, self.rows, |at| {
-                value(&things[at]).map(Into::into)
+                value(&values[at]).map(Stored::stored)
             });
         }
     }
 }
 
-impl Pending for Told {
-    type Table = Sockets;
-
-    fn settle(table: &mut Sockets) {
-        let mut told = std::mem::take(&mut table.told);
-        if told.infos.rows != 0 {
-            fill_info(table, &told);
-            told.infos.rows = 0;
-        }
-        if told.dumped.rows != 0 {
-            fill_memory(table, &told.dumped);
-            told.dumped.rows = 0;
-        }
-        table.told = told;
-    }
-}
-
-/// Sets a column from the `tcp_info` of each row.
-#[inline]
-fn run<T: Number, V: Stored<T>>(
-    column: &mut Numbers<T>,
-    told: &Told,
-    since_bytes: usize,
-    value: impl Fn(&TcpInfo<'_>) -> Option<V>,
-) {
-    // A field is told if it ends within the length, whatever its value: asked once,
-    // and not for each row.
-    if told.length >= since_bytes {
-        told.infos
-            .set(column, |bytes| value(&TcpInfo(bytes)).map(Stored::stored));
-    }
-}
-
-/// Fills queues, classes and memory.
+/// Writes the columns of queues, classes and memory.
 fn fill_memory(table: &mut Sockets, dumped: &Staged<Dumped>) {
     dumped.set(&mut table.recv_q_bytes, |of| Some(of.rqueue_bytes));
     dumped.set(&mut table.send_q_bytes, |of| Some(of.wqueue_bytes));
@@ -217,18 +260,7 @@ fn fill_memory(table: &mut Sockets, dumped: &Staged<Dumped>) {
     dumped.set(&mut table.mem_drops, |of| memory(of)?.drops);
 }
 
-/// Fills what the two tables of a run have of `tcp_info`.
-fn fill_info(table: &mut Sockets, told: &Told) {
-    macro_rules! each {
-        ($($column:ident: $field:ident, $how:ident;)*) => {$(
-            run(&mut table.$column, told, place::$field.end, |info| info.$how());
-        )*};
-    }
-    tcp_info_columns!(samples each);
-    tcp_info_columns!(further each);
-}
-
-/// What the congestion control tells of itself.
+/// Fills the columns of the congestion control's own state.
 fn fill_algorithm(table: &mut Sockets, row: usize, diag: &Diag<'_>) {
     if let Some(bbr) = diag.bbr {
         let bw = Some(bbr.bw_bytes_per_sec)
@@ -269,7 +301,7 @@ fn fill_algorithm(table: &mut Sockets, row: usize, diag: &Diag<'_>) {
     }
 }
 
-/// Bits per second of a rate in bytes; `None`: unlimited, which Linux writes as ~0.
+/// Converts bytes per second to bits; `None`: unlimited, which Linux writes as ~0.
 pub fn limited_bits_per_sec(bytes_per_sec: Option<u64>) -> Option<i64> {
     bytes_per_sec
         .filter(|&rate| rate != u64::MAX)
@@ -283,34 +315,20 @@ pub fn bits_per_sec(bytes_per_sec: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sock_diag::tcp_info::{BbrInfo, DctcpInfo, KNOWN_BYTES, VegasInfo};
-    use crate::sock_diag::{AF_INET, MESSAGE_BYTES, Memory};
-    use crate::table::Table;
+    use crate::sock_diag::tcp_info::{BbrInfo, DctcpInfo, VegasInfo};
+    use crate::testing::diag;
 
-    /// A socket of nothing but its `tcp_info`.
-    fn diag(info: &[u8]) -> Diag<'_> {
-        let mut head = [0; MESSAGE_BYTES];
-        (head[0], head[1]) = (AF_INET, 1);
-        head[8..12].copy_from_slice(&[10, 77, 0, 1]);
-        let diag = Diag::head(&head);
-        Diag {
-            info: Some(TcpInfo(info)),
-            congestion: Some("cubic"),
-            ..diag
-        }
-    }
-
-    fn filled(diag: &Diag<'_>) -> Sockets {
-        let mut table = Sockets::default();
+    fn filled(diag: &Diag<'_>) -> SocketRows {
+        let mut table = SocketRows::default();
         let row = table.add_row();
-        fill(&mut table, row, diag, &Anonymiser::Keep, &mut String::new());
-        fill_dumped(&mut table, row, diag);
-        Told::settle(&mut table);
+        table.fill(row, diag, &Anonymiser::Keep);
+        table.fill_dumped(row, diag);
+        table.settle();
         table
     }
 
     /// Names of the columns without a value.
-    fn nulls(table: &mut Sockets) -> Vec<String> {
+    fn nulls(table: &mut SocketRows) -> Vec<String> {
         let batch = table.take();
         let schema = batch.schema();
         (schema.fields().iter().zip(batch.columns()))
@@ -397,23 +415,16 @@ mod tests {
             length(row).map(|length| TcpInfo(&bytes[from..from + length]))
         });
         let alone = |info| Diag { info, ..diag(&[]) };
-        let mut together = Sockets::default();
-        let mut text = String::new();
+        let mut together = SocketRows::default();
         for info in infos.clone() {
             let row = together.add_row();
-            fill(
-                &mut together,
-                row,
-                &alone(info),
-                &Anonymiser::Keep,
-                &mut text,
-            );
+            together.fill(row, &alone(info), &Anonymiser::Keep);
         }
         let together = together.take();
         for (row, info) in infos.enumerate() {
-            let mut one = Sockets::default();
+            let mut one = SocketRows::default();
             one.add_row();
-            fill(&mut one, 0, &alone(info), &Anonymiser::Keep, &mut text);
+            one.fill(0, &alone(info), &Anonymiser::Keep);
             assert_eq!(one.take(), together.slice(row, 1), "row {row}");
         }
     }

@@ -1,18 +1,18 @@
-//! Which column of `samples` and `sockets` comes of which field of `tcp_info`: one
-//! table, by which the recorder, importers and the lab's sampler fill theirs.
+//! Maps columns of `samples` and `sockets` to fields of `tcp_info`. The recorder, importers and the lab's sampler fill
+//! their tables by this one map.
 
+use knee_store::table::like;
 use knee_tables::{Column, Samples, Table as _, TcpInfoSamples};
 
 use super::tcp_info::place;
-use crate::table::like;
 
 /// Hands every column of `tcp_info` to a macro, as `COLUMN: FIELD, HOW;`: the
 /// column of the table, the field of [`place`](crate::sock_diag::tcp_info::place)
-/// that must be told, and the method of
+/// that the kernel must provide, and the method of
 /// [`TcpInfo`](crate::sock_diag::tcp_info::TcpInfo) that gives its value. `samples`
 /// are the columns of a run's `samples`, `further` those of its `tcp_info`.
 ///
-/// Flags are not here: they are bits of one byte, told by every kernel.
+/// Flags are absent: they are bits of one byte that every kernel has.
 #[macro_export]
 macro_rules! tcp_info_columns {
     (samples $then:ident) => {
@@ -90,13 +90,13 @@ macro_rules! tcp_info_columns {
     };
 }
 
-/// A column that comes of `tcp_info`.
+/// A column that is filled from `tcp_info`.
 #[derive(Clone, Debug)]
 pub struct InfoColumn {
     pub column: Column,
     /// First byte of the field in the struct.
     pub at: usize,
-    /// Least length of the struct with which a kernel tells it.
+    /// Length of the shortest struct that contains the field.
     pub since_bytes: usize,
 }
 
@@ -140,7 +140,7 @@ macro_rules! stored {
         }
     )*};
 }
-// Counters of 64 bits: none comes to 2^63. What is stored in 32 bits counts few.
+// No counter of 64 bits reaches 2^63; values stored in 32 bits are small.
 stored!(u8 => i32, u8 => i64, u16 => i64, u32 => i32, u32 => i64, u64 => i64, i64 => i64);
 
 #[cfg(test)]
