@@ -21,6 +21,7 @@ import tcpknee
 from tcpknee import _core
 from tcpknee.imports import IMPORTERS, Kind, Option
 from tcpknee.runs import output
+from tcpknee.validation.claims import verdicts
 from tcpknee.validation.claims.catalogue import ARTICLES, CLAIMS
 from tcpknee.validation.claims.claim import Claim
 
@@ -71,8 +72,8 @@ def _of_queue(one: Mapping[str, Any], built: bool) -> str:
 
 
 def claims(built: bool) -> str:
-    """A table of the verdicts for each article. What came of the claims stands in claims.json."""
-    results = reference.results()
+    """A table of the verdicts for each article. What came of each claim stands in verdicts.json."""
+    results = verdicts.results()
     parts = []
     for letter, title in ARTICLES.items():
         rows = [_claim_row(claim, results[claim.id], built) for claim in CLAIMS if claim.article == letter]
@@ -83,17 +84,9 @@ def claims(built: bool) -> str:
 
 def _claim_row(claim: Claim, results: list[dict[str, Any]], built: bool) -> list[str]:
     ours = "; ".join(f"{label} {text}" for label, text in results[0]["ours"]) if results else ""
+    told = "; ".join(f"**{verdict}** ({forms})" for verdict, forms in verdicts.by_verdict(results).items())
     page = f"reference/claims/{claim.id}.md" if built else f"../{reference.sources_of(claim)[0][1]}"
-    return [f"[`{claim.id}`]({page})", claim.shape, claim.figure or "-", ours or "-", _verdicts(results)]
-
-
-def _verdicts(results: list[dict[str, Any]]) -> str:
-    """`reproduced (seeds 1, 2)`, or what each run gave where they differ."""
-    by_verdict: dict[str, list[str]] = {}
-    for one in results:
-        by_verdict.setdefault(one["verdict"], []).append(reference.form(one))
-    listed = (f"**{verdict}** ({', '.join(forms)})" for verdict, forms in by_verdict.items())
-    return "; ".join(listed) or "not run yet"
+    return [f"[`{claim.id}`]({page})", claim.shape, claim.figure or "-", ours or "-", told or "not run yet"]
 
 
 def functions() -> str:

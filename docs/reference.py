@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from tcpknee.doctor.rules import GROUPS, RULES
 from tcpknee.doctor.snapshot.tables import TABLES as OF_SNAPSHOTS
 from tcpknee.imports import IMPORTERS, Kind
 from tcpknee.runs import tables
-from tcpknee.validation.claims import checks
+from tcpknee.validation.claims import checks, verdicts
 from tcpknee.validation.claims.catalogue import CLAIMS
 from tcpknee.validation.claims.claim import ENGINES, Claim
 from tcpknee.validation.references import beside, reference
@@ -52,7 +51,8 @@ def pages() -> dict[str, Page]:
     found |= {f"tables/{verb}": Page(TITLES[verb], columns(verb)) for verb in TITLES}
     found |= {f"algorithms/{one['name']}": Page(one["name"], algorithm(one)) for one in _core.algorithms()}
     found |= {f"imports/{kind.name}": Page(f"knee import {kind.name}", importer(kind)) for kind in IMPORTERS.values()}
-    return found | {f"claims/{claim.id}": Page(claim.id, _claim(claim)) for claim in CLAIMS}
+    results = verdicts.results()
+    return found | {f"claims/{claim.id}": Page(claim.id, _claim(claim, results[claim.id])) for claim in CLAIMS}
 
 
 TITLES = {
@@ -91,10 +91,13 @@ def columns(verb: str) -> str:
 def _columns(verb: str, name: str, listed: Iterable[Mapping[str, str]]) -> str:
     """Those that only a kernel fills stand apart."""
     header = ["column", "type", "unit", "meaning", "source"]
+    if verb == "snapshot":
+        # All columns of a table have one source, which stands above them.
+        header.remove("source")
 
     def rows(of_kernel: bool) -> list[list[str]]:
         return [
-            [code(one["name"]), one["type"], one["unit"], one["doc"], one["source"]]
+            [code(one["name"]), one["type"], one["unit"], one["doc"], one["source"]][: len(header)]
             for one in listed
             if ("engine" in one) == of_kernel
         ]
@@ -230,18 +233,6 @@ def importer(kind: Kind) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def results() -> dict[str, list[dict[str, Any]]]:
-    """What came of each claim, as claims.json has it."""
-    stored = json.loads((ROOT / "docs" / "claims.json").read_text(encoding="utf-8"))
-    return {claim.id: stored.get(claim.id, {"results": []})["results"] for claim in CLAIMS}
-
-
-def form(result: Mapping[str, Any]) -> str:
-    """How a claim was run."""
-    seed = f"seed {result['seed']}" if result["engine"] == "sim" else ENGINES["kernel"]
-    return f"{seed}, short form" if result["quick"] else seed
-
-
 def sources_of(claim: Claim) -> list[tuple[str, str]]:
     """The files of a claim, each with what it is."""
     files = []
@@ -254,14 +245,14 @@ def sources_of(claim: Claim) -> list[tuple[str, str]]:
     return files
 
 
-def _claim(claim: Claim) -> str:
+def _claim(claim: Claim, results: Iterable[Mapping[str, Any]]) -> str:
     lines = [f"{sentence(claim.claim)}.", ""]
     lines += [f"- {what}: [{file}](../{file})" for what, file in sources_of(claim)]
     lines.append(f"- runs on: {' and '.join(ENGINES[name] for name in claim.engines)}")
     lines.append(f"- must hold: {claim.shape}")
     lines.append(f"- the article: {claim.figure or 'no figure'}")
-    for one in results()[claim.id]:
-        lines += ["", f"{sentence(form(one))}: **{one['verdict']}**", ""]
+    for one in results:
+        lines += ["", f"{sentence(verdicts.form(one))}: **{one['verdict']}**", ""]
         lines += [f"- ours: {label} {text}" for label, text in one["ours"]]
         lines += [f"- {said['verdict']}: {said['assert']} ({said['detail']})" for said in one["found"]]
         lines += [f"- published {printed}" for printed in one["published"]]

@@ -1,4 +1,4 @@
-"""Writes docs/claims.json, from which `make docs` makes docs/claims.md: `python tools/claims.py GALLERY.JSON...`.
+"""Writes the stored verdicts, of which `make docs` makes docs/claims.md: `python tools/claims.py GALLERY.JSON...`.
 
 Each file is one that `knee gallery` wrote. A claim that an engine cannot run has its result from the other one. What
 the page has of claims, engines and seeds that no file has stays, where it is of the claim as it is now.
@@ -11,12 +11,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tcpknee.validation.claims import judging
+from tcpknee.validation.claims import judging, verdicts
 from tcpknee.validation.claims.catalogue import CLAIMS
 from tcpknee.validation.claims.claim import ENGINES
 
 KEPT = ("engine", "seed", "quick", "sha256", "verdict", "ours", "found", "why", "warnings")
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "claims.json"
 
 
 def entry(claim: dict[str, Any]) -> dict[str, Any]:
@@ -33,7 +32,7 @@ def beside(one: dict[str, Any]) -> str:
 def main(files: list[str]) -> int:
     found: dict[str, dict[tuple[object, ...], dict[str, Any]]] = {}
     for claim in CLAIMS:
-        kept = json.loads(PAGE.read_text(encoding="utf-8")).get(claim.id, {"results": []})["results"]
+        kept = json.loads(verdicts.FILE.read_text(encoding="utf-8")).get(claim.id, {"results": []})["results"]
         found[claim.id] = {form(one): one for one in kept}
     for file in files:
         for told in json.loads(Path(file).read_text(encoding="utf-8"))["claims"]:
@@ -48,8 +47,8 @@ def main(files: list[str]) -> int:
             order = {engine: number for number, engine in enumerate(ENGINES)}
             results = sorted(tested or current[:1], key=lambda one: (order[one["engine"]], one["seed"]))
             page[claim.id] = {"results": results}
-    PAGE.write_text(json.dumps(page, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(f"wrote {PAGE}")
+    verdicts.FILE.write_text(json.dumps(page, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(f"wrote {verdicts.FILE}")
     return 0
 
 

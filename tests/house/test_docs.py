@@ -13,7 +13,7 @@ import pytest
 
 from sources import ROOT
 from tcpknee.imports import IMPORTERS
-from tcpknee.validation.claims import judging
+from tcpknee.validation.claims import judging, verdicts
 from tcpknee.validation.claims.catalogue import CLAIMS
 
 PART = re.compile(r"<!-- generated: (\w+) -->.*?<!-- end -->", re.DOTALL)
@@ -97,7 +97,7 @@ def test_the_page_of_imports_has_every_importer() -> None:
 
 def test_no_verdict_on_the_page_of_claims_is_of_another_version_of_the_gallery() -> None:
     """`make claims` writes it anew: what was changed since is run again."""
-    stored = json.loads((ROOT / "docs" / "claims.json").read_text(encoding="utf-8"))
+    stored = json.loads(verdicts.FILE.read_text(encoding="utf-8"))
     claims = {claim.id: claim for claim in CLAIMS}
     assert set(stored) <= set(claims)
     results = [(name, one) for name, entry in stored.items() for one in entry["results"]]

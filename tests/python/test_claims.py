@@ -20,7 +20,7 @@ from tcpknee.runs import api, scenarios
 from tcpknee.runs.pool import Watcher
 from tcpknee.runs.results import Run
 from tcpknee.runs.terms import OfCells
-from tcpknee.validation.claims import catalogue, checks, judging
+from tcpknee.validation.claims import catalogue, checks, judging, verdicts
 from tcpknee.validation.claims.catalogue import CLAIMS
 from tcpknee.validation.claims.checks import (
     asked,
@@ -368,7 +368,7 @@ def test_a_comparison_without_an_interval_on_one_side_of_1_is_undecided() -> Non
     assert asked.smaller("a", left * 10, right).verdict == "fails"
 
 
-STORED = json.loads((ROOT / "docs" / "claims.json").read_text(encoding="utf-8"))
+STORED = json.loads(verdicts.FILE.read_text(encoding="utf-8"))
 OF_LONG = {"fleet-retrans", "fleet-throughput-high", "loss-matrix", "multi-queue", "redis-cubic-vs-bbr"}
 """Half of what all take together."""
 

@@ -339,7 +339,7 @@ def test_lists_say_what_there_is(call: Call) -> None:
     assert "use when" in call("list", "algorithms").out
     assert "goodput_bits_per_sec" in call("list", "tables").out
     assert "tcpknee_tcp_sent_bytes_total" in call("list", "prometheus").out
-    assert "must hold: " in call("list", "claims", "loss-1.5").out
+    assert "verdict: reproduced (seed 1, seed 2)" in call("list", "claims", "loss-1.5").out
     assert "count prefixes: " in call("list", "importers", "nginx").out
 
 

@@ -47,6 +47,8 @@ _FACTS = {
     "labels": "labels",
     "must_hold": "must hold",
     "figure": "printed",
+    "ours": "ours",
+    "verdict": "verdict",
     "article": "article",
     "engines": "engines",
     "limits": "limits",
@@ -247,10 +249,12 @@ def _key(key: Mapping[str, Any]) -> list[str]:
 
 def _table(name: str, columns: Sequence[Mapping[str, Any]]) -> list[str]:
     width = max(len(column["name"]) for column in columns)
-    lines = [name]
+    sources = {column["source"] for column in columns}
+    shared = sources.pop() if len(sources) == 1 else "tcpknee"
+    lines = [name if shared == "tcpknee" else f"{name} ({shared})"]
     for column in columns:
         unit = f" [{column['unit']}]" if column["unit"] else ""
-        source = f" ({column['source']})" if column["source"] != "tcpknee" else ""
+        source = f" ({column['source']})" if column["source"] not in (shared, "tcpknee") else ""
         lines.append(f"  {column['name']:<{width}}  {column['type']:<8}  {column['doc']}{unit}{source}")
     return lines
 

@@ -123,9 +123,11 @@ def counters() -> list[dict[str, str]]:
 
 
 def claims() -> list[dict[str, Any]]:
-    """Every published claim: what must hold for it, and what the article has."""
+    """Every published claim: what must hold for it, what the article has, and what came of it here."""
+    from tcpknee.validation.claims import verdicts
     from tcpknee.validation.claims.catalogue import ARTICLES, CLAIMS
 
+    results = verdicts.results()
     return [
         {
             "name": claim.id,
@@ -134,6 +136,8 @@ def claims() -> list[dict[str, Any]]:
             "must_hold": claim.shape,
             "figure": claim.figure,
             "engines": list(claim.engines),
+            "ours": [f"{label} {value}" for label, value in results[claim.id][0]["ours"]] if results[claim.id] else [],
+            "verdict": [f"{verdict} ({forms})" for verdict, forms in verdicts.by_verdict(results[claim.id]).items()],
             "limits": claim.limits,
         }
         for claim in CLAIMS

@@ -91,7 +91,7 @@ UNMEASURED: Mapping[str, str] = {
 def comparison(rule: str) -> str:
     """What is compared for the findings of a rule, or why nothing is: a part of a sentence."""
     plan = PLANS.get(rule)
-    return f"nothing, since what is found {UNMEASURED[rule]}." if plan is None else plan.what
+    return f"nothing, since what it finds {UNMEASURED[rule]}" if plan is None else plan.what
 
 
 @dataclass
