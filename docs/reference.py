@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from layout import code, sentence, table
 
-from tcpknee import _core
+from tcpknee import _core, algorithms
 from tcpknee.cli import conform, registries
 from tcpknee.doctor.measure import comparison
 from tcpknee.doctor.rules import GROUPS, RULES
@@ -138,20 +137,9 @@ def algorithm(item: Mapping[str, Any]) -> str:
     text = f"{sentence(item['summary'])} ({item['year']}).\n\n"
     text += f"Use when: {item['use_when']}.\n\nSource: {item['source']}\n\n"
     text += f"File: [cc/{item['name']}.c](../cc/{item['name']}.c)\n"
-    return text + head_of(item["name"]) + parameters(item)
-
-
-def head_of(name: str) -> str:
-    """What an algorithm's file says in its head: idea, equations, and where it differs from its source."""
-    comment = (ROOT / "cc" / f"{name}.c").read_text(encoding="utf-8").split("/*\n", 1)[1].split("*/", 1)[0]
-    lines = [line.removeprefix(" *").removeprefix(" ") for line in comment.splitlines()]
-    title, body = lines[0], "\n".join(lines[1:]).expandtabs(8)
-    idea, rest = body.split("\nEquations", 1)
-    equations, rest = rest.split("\nSource: ", 1)
-    _, differs = rest.split("\nDiffers from source:\n", 1)
-    text = f"\n{sentence(title.split(' - ', 1)[1])}\n{idea.rstrip()}\n\n"
-    text += f"```text\nEquations{equations.rstrip()}\n```\n\n"
-    return text + f"Differs from source:\n\n{textwrap.dedent(differs).rstrip()}\n"
+    manual = algorithms.manual(item["name"])
+    text += f"\n{sentence(manual['title'])}\n\n{manual['idea']}\n\n```text\n{manual['equations']}\n```\n\n"
+    return text + f"Differs from source:\n\n{manual['differs']}\n" + parameters(item)
 
 
 def parameters(item: Mapping[str, Any]) -> str:

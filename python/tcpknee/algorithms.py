@@ -1,9 +1,11 @@
-"""Names of algorithms: ours, and those by which Linux calls some of them."""
+"""Algorithms: our names, those by which Linux calls some of them, and what the heads of their files say."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
+from textwrap import dedent
 
 from tcpknee import human, say
 from tcpknee.errors import UsageError
@@ -30,6 +32,24 @@ def note(renamed: Mapping[str, str]) -> None:
     """Says on stderr what algorithms are called here that a user called by Linux's name."""
     for linux, name in renamed.items():
         say.warn(f"Note: {linux} is Linux's name of {name}, and {name} is what it is called here.")
+
+
+def manual(name: str) -> dict[str, str]:
+    """The head of an algorithm's file: `title`, `idea`, `equations` (with the diagram of states, if it has one), and
+    `differs`, in which it is another than its source."""
+    source = (Path(__file__).with_name("cc") / f"{name}.c").read_text(encoding="utf-8")
+    comment = source.split("/*\n", 1)[1].split("*/", 1)[0]
+    lines = (line.removeprefix(" *").removeprefix(" ") for line in comment.splitlines())
+    head, body = "\n".join(lines).expandtabs(8).split("\n\n", 1)
+    idea, rest = body.split("\nEquations", 1)
+    equations, rest = rest.split("\nSource: ", 1)
+    differs = rest.split("\nDiffers from source:\n", 1)[1]
+    return {
+        "title": " ".join(head.split(" - ", 1)[1].split()),
+        "idea": idea.strip("\n"),
+        "equations": f"Equations{equations.rstrip()}",
+        "differs": dedent(differs).rstrip(),
+    }
 
 
 @cache

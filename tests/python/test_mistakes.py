@@ -294,7 +294,8 @@ def test_help_and_version_are_found_under_every_name(call: Call) -> None:
 
 def test_one_entry_of_a_registry_is_listed_by_its_name(call: Call) -> None:
     listed = call("list", "algorithms", "bbr1", "cubic").out.splitlines()
-    assert [line.split()[0] for line in listed if not line.startswith(" ")] == ["bbr1", "cubic"]
+    assert [line.split()[0] for line in listed if line and not line.startswith(" ")] == ["bbr1", "cubic"]
+    assert "  Differs from source:" in listed and any(line.startswith("  Equations") for line in listed)
     assert call("list", "tables", "queue").out.splitlines()[0] == "queue"
     assert call("list", "keys", "path.rtt").out.startswith("path.rtt")
 

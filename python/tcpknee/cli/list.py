@@ -94,6 +94,8 @@ def _show(what: str | None, names: Sequence[str], *, json: bool) -> None:
             say.lines([*([""] if number else []), *_table(name, columns)])
     elif what == "keys":
         say.lines(line for key in found for line in _key(key))
+    elif what == "algorithms" and names:
+        say.lines(line for entry in found for line in _algorithm(entry))
     elif what == "importers" and names:
         say.lines(line for entry in found for line in _importer(entry))
     else:
@@ -173,7 +175,7 @@ def _read(what: str) -> Any:
     found = getattr(_core, what)()
     if what == "algorithms":
         status = _core.in_kernel()
-        return [{**entry, "kernel": status[entry["name"]]} for entry in found]
+        return [{**entry, **algorithms.manual(entry["name"]), "kernel": status[entry["name"]]} for entry in found]
     return found
 
 
@@ -212,6 +214,12 @@ def _entry(entry: Mapping[str, Any]) -> list[str]:
         meaning = "; ".join(text for text in (param["doc"], param["source"]) if text)
         lines += _wrapped(f"{entry['name']}.{param['name']} = {param['default']} ({bounds}); {meaning}")
     return lines
+
+
+def _algorithm(entry: Mapping[str, Any]) -> list[str]:
+    """All that is known of an algorithm: the head of its file, too."""
+    parts = [entry["idea"], entry["equations"], f"Differs from source:\n{entry['differs']}"]
+    return [*_entry(entry), *(f"  {line}".rstrip() for part in parts for line in ("", *part.splitlines()))]
 
 
 def _importer(kind: Mapping[str, Any]) -> list[str]:
