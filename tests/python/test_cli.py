@@ -351,6 +351,8 @@ def test_tables_are_listed_by_the_verb_that_writes_them(call: Call) -> None:
     )
     for verb in ("record", "import", "trace", "profile", "fleet", "snapshot"):
         assert call("list", "tables", verb).out.startswith(f"{verb}.")
+    assert "  with --engine kernel only" in call("list", "tables", "links").out.splitlines()
+    assert "with --engine kernel only" not in call("list", "tables", "queue", "record").out
     refused = call("list", "tables", "trace.akcs")
     assert refused.code == 2 and 'Did you mean "trace.acks"?' in refused.err
 

@@ -260,11 +260,20 @@ def _table(name: str, columns: Sequence[Mapping[str, Any]]) -> list[str]:
     sources = {column["source"] for column in columns}
     shared = sources.pop() if len(sources) == 1 else "tcpknee"
     lines = [name if shared == "tcpknee" else f"{name} ({shared})"]
+    if _only_of_kernel(name):
+        lines.append("  with --engine kernel only")
     for column in columns:
         unit = f" [{column['unit']}]" if column["unit"] else ""
         source = f" ({column['source']})" if column["source"] not in (shared, "tcpknee") else ""
-        lines.append(f"  {column['name']:<{width}}  {column['type']:<8}  {column['doc']}{unit}{source}")
+        kernel = "; with --engine kernel only" if "engine" in column else ""
+        lines.append(f"  {column['name']:<{width}}  {column['type']:<8}  {column['doc']}{unit}{source}{kernel}")
     return lines
+
+
+def _only_of_kernel(name: str) -> bool:
+    from tcpknee.runs import tables
+
+    return name in tables.FROM_ENGINE["kernel"] and name not in tables.FROM_ENGINE["sim"]
 
 
 def _wrapped(text: str, indent: int = 19) -> list[str]:
