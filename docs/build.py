@@ -24,6 +24,7 @@ LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]\()([^()\s]+)(\))")
 HEADING = re.compile(r"^#+ +(.+?) *#*$", re.MULTILINE)
 RENAMED = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 """Pages that stand beside docs/, and their names among the built ones."""
+INDEX = "reference/index.md"
 
 
 def sources() -> dict[str, str]:
@@ -37,28 +38,24 @@ def sources() -> dict[str, str]:
 
 def build(out: Path) -> list[str]:
     """Writes all pages below `out`, which is made anew. Returns what is wrong with their links."""
+    if out.exists() and not (out / INDEX).exists():
+        raise SystemExit(f"docs: {out}: got a folder of something else; expected a new one, or pages built before.")
     shutil.rmtree(out, ignore_errors=True)
+    shutil.copytree(DOCS / "pictures", out / "pictures")
     made = reference.pages()
-    # Where a page is, by the path that links to it are written by.
+    # Where each page is built, by the path that links to it.
     places = {source: built for built, source in sources().items()}
-    places |= {f"docs/reference/{name}.md": f"reference/{name}.md" for name in made}
-    places["docs/reference/index.md"] = "reference/index.md"
-    places |= {str(picture.relative_to(ROOT)): str(picture.relative_to(DOCS)) for picture in DOCS.glob("pictures/*")}
-    wrong: list[str] = []
-    texts = {built: (source, _page(source, made)) for built, source in sources().items()}
-    texts |= {
-        f"reference/{name}.md": ("docs/of-reference.md", f"# {page.title}\n\n{page.text}")
-        for name, page in made.items()
-    }
-    texts["reference/index.md"] = ("docs/of-reference.md", _index(made))
-    for built, (source, text) in texts.items():
+    places |= {f"docs/{built}": built for built in (INDEX, *(f"reference/{name}.md" for name in made))}
+    places |= {f"docs/pictures/{picture.name}": f"pictures/{picture.name}" for picture in DOCS.glob("pictures/*")}
+    # Links of a reference page are written as those of a page of docs/.
+    pages = {built: (Path(source).parent, _page(source, made)) for built, source in sources().items()}
+    pages |= {f"reference/{name}.md": (Path("docs"), f"# {page.title}\n\n{page.text}") for name, page in made.items()}
+    pages[INDEX] = (Path("docs"), _index(made))
+    for built, (folder, text) in pages.items():
         path = out / built
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_outside_code(text, _relinked(out, built, source, places, wrong)), encoding="utf-8")
-    for picture in DOCS.glob("pictures/*"):
-        (out / "pictures").mkdir(exist_ok=True)
-        shutil.copy(picture, out / "pictures")
-    return wrong + broken(sorted(out.rglob("*.md")))
+        path.write_text(_outside_code(text, _relinked(out, path.parent, folder, places)), encoding="utf-8")
+    return broken(sorted(out.rglob("*.md")))
 
 
 def _page(source: str, made: dict[str, reference.Page]) -> str:
@@ -93,27 +90,17 @@ def _outside_code(text: str, change: Callable[[re.Match[str]], str]) -> str:
     return "".join([*parts, LINK.sub(change, text[at:])])
 
 
-def _relinked(
-    out: Path, built: str, source: str, places: dict[str, str], wrong: list[str]
-) -> Callable[[re.Match[str]], str]:
-    """A link of a page as it is from where the page is built: to a built page, or to a file of the repository."""
-    here = (out / built).parent
+def _relinked(out: Path, here: Path, folder: Path, places: dict[str, str]) -> Callable[[re.Match[str]], str]:
+    """A link of a page of `folder` as it is from `here`: to a built page, or else to a file of the repository."""
 
     def change(link: re.Match[str]) -> str:
-        target, _, anchor = link[2].partition("#")
+        target, hash_, anchor = link[2].partition("#")
         if not target or ":" in target:
             return link[0]
-        # A mark's link is one to a page of docs/, from whatever page.
-        start = "docs" if target.startswith("/") else str(Path(source).parent)
-        path = os.path.normpath(Path(start) / target.removeprefix("/"))
-        if path in places:
-            to = os.path.relpath(out / places[path], here)
-        elif (ROOT / path).exists():
-            to = os.path.relpath(ROOT / path, here)
-        else:
-            wrong.append(f"{source}: {link[2]}: no such file")
-            return link[0]
-        return f"{link[1]}{to}{'#' + anchor if anchor else ''}{link[3]}"
+        # A mark's link is written as from docs/, on whatever page the mark stands.
+        path = os.path.normpath(("docs" if target.startswith("/") else folder) / Path(target.removeprefix("/")))
+        to = os.path.relpath(out / places[path] if path in places else ROOT / path, here)
+        return f"{link[1]}{to}{hash_}{anchor}{link[3]}"
 
     return change
 

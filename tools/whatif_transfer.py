@@ -4,7 +4,7 @@
 
 Reads reference/linux-6.12.csv and what is kept of the simulator for it, and prints two standard deviations of each
 metric: of what all paths may have in common, and of what differs from path to path. Goodput under random loss is left
-out: runs of one kernel differ by more there (docs/reference.md).
+out: runs of one kernel differ by more there (docs/results.md).
 """
 
 from __future__ import annotations

@@ -132,8 +132,8 @@ def test_what_readme_shows_after_the_first_command_is_installed_by_it() -> None:
 
 
 def test_the_example_of_a_comparison_is_what_the_tables_say(built: Path) -> None:
-    """Rows of the block in reference.md, by those of the built page."""
-    block = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    """Rows of the block in results.md, by those of the built page."""
+    block = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     tables = (built / "reference" / "against-linux" / "algorithms.md").read_text(encoding="utf-8")
     found = re.findall(r"^((?:reno|cubic) .*\d\))$", block, re.MULTILINE)
     assert len(found) == 2

@@ -8,7 +8,7 @@
     algorithms,reno,1,0,30s,20Mbit/s,reno,19294000,64100,0.31
 
 A row is one flow of one run. Flows 0, 1, … of a run stand in rows one after the other. Rows with the same settings
-and different run numbers are runs of one cell. `# set` holds for every row. docs/reference.md describes the format.
+and different run numbers are runs of one cell. `# set` holds for every row. docs/results.md describes the format.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ def parse(text: str, file: str) -> Reference:
     lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
     if not lines[0].startswith(f"# {MAGIC} "):
         got = f'"{printable(lines[0][:60])}"' if text else "an empty file"
-        raise ReferenceError(f'{file}:1: got {got}; expected "# {MAGIC} {VERSION}" (docs/reference.md).')
+        raise ReferenceError(f'{file}:1: got {got}; expected "# {MAGIC} {VERSION}" (docs/results.md).')
     version = lines[0].removeprefix(f"# {MAGIC} ").strip()
     if version != str(VERSION):
         raise ReferenceError(
