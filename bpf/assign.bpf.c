@@ -46,7 +46,7 @@ struct tcp_sock {
 
 #pragma clang attribute pop
 
-/* Read by crates/loader/src/assign/record.rs. */
+/* Read by crates/assign/src/record.rs. */
 struct assign_record {
 	u64 t_ns; /* CLOCK_MONOTONIC */
 	u64 cookie;

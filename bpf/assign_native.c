@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * assign_native.c - assign.h for Rust (crates/loader/src/assign/plan.rs).
+ * assign_native.c - assign.h for Rust (crates/assign/src/plan.rs).
  */
 #include <stdint.h>
 

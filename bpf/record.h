@@ -3,7 +3,7 @@
  * record.h - a congestion control knee_rec_NAME that is the kernel's own: each
  * of its programs calls the kernel's function, and writes what it was shown
  * and what it did into a ring buffer. What was recorded is replayed through
- * cc/NAME.c (crates/loader/src/replay).
+ * cc/NAME.c (crates/validation/src/replay).
  *
  * A file lists the ops; RECORD_PRIVATE(sk, b) may be defined to keep what the
  * contract of cc.h does not show, and is run after the kernel's function.
@@ -17,7 +17,7 @@
 #define RECORD_PRIVATE(sk, b)
 #endif
 
-/* Read by crates/loader/src/replay/recorder.rs. */
+/* Read by crates/validation/src/replay/recorder.rs. */
 struct record {
 	u64 flow;   /* number of the connection, from 1 */
 	u32 number; /* of this op within the flow, from 0: a gap shows a loss */

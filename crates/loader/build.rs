@@ -22,7 +22,6 @@ fn main() {
     println!("cargo::rerun-if-changed=../../cc");
     println!("cargo::rerun-if-changed=../../bpf");
     println!("cargo::rerun-if-env-changed=BPF_CLANG");
-    assignment(&root);
     let names = algorithms(&root);
     // What lies there stands for an algorithm that has cong_control, so nothing of an earlier build may.
     let _ = fs::remove_dir_all(format!("{out}/old"));
@@ -71,18 +70,6 @@ fn main() {
     }
     fs::write(format!("{out}/programs.rs"), programs).expect("cargo's folder can be written");
     fs::write(format!("{out}/objects.rs"), code).expect("cargo's folder can be written");
-}
-
-/// Which arm a connection belongs to is one piece of C for the kernel and for us.
-fn assignment(root: &Path) {
-    cc::Build::new()
-        .std("gnu11")
-        .opt_level(2)
-        .warnings(true)
-        .extra_warnings(true)
-        .warnings_into_errors(true)
-        .file(root.join("bpf/assign_native.c"))
-        .compile("knee_assign");
 }
 
 fn algorithms(root: &Path) -> Vec<String> {

@@ -447,7 +447,7 @@ def export(asked: str, stop: int, publish: Callable[[str], None]) -> None:
 def sockets(wanted: str, columns: list[str]) -> ArrowBatches:
     """The TCP sockets as they are now; `wanted` is a JSON object. No columns: all."""
 
-def left_out(wanted: str) -> str:
+def exclusions(wanted: str) -> str:
     """Of all TCP sockets that there are now, how many each filter leaves out by itself: a JSON object with `sockets`
     and `by`. `wanted` is one as well. Raises `UsageError`, `EngineError`."""
 

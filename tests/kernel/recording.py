@@ -65,7 +65,7 @@ COURSES = (
 
 
 def replay_program() -> Path:
-    """The example `replay` of crates/loader, built as `cargo test --workspace` has built it already."""
+    """The example `replay` of crates/validation, built as `cargo test --workspace` has built it already."""
     said = run(
         "cargo", "build", "--quiet", "--locked", "--profile", "test", "--workspace", "--example", "replay",
         "--message-format=json", timeout_s=900,

@@ -1,7 +1,7 @@
 """The kernel's own algorithms, recorded on live flows and replayed through cc/ (recording.py, docs/replay.md).
 
-The recordings that come with the tests are replayed by crates/loader/src/replay/tests.rs, without root. Here new ones
-are made, so that the kernel of this machine is compared, and with it how we read its fields.
+The recordings that come with the tests are replayed by crates/validation/src/replay/tests.rs, without root. Here new
+ones are made, so that the kernel of this machine is compared, and with it how we read its fields.
 """
 
 import subprocess

@@ -411,7 +411,7 @@ fn flow_row(
     let app_limited_us =
         in_part(info.busy_us(), baseline.busy_us).map(|busy_us| (steady_us - busy_us).max(0));
     let told = [rwnd_limited_us, sndbuf_limited_us, app_limited_us];
-    let limited = track.held.limited(track.samples, steady_us, told);
+    let limited = track.limits.limited(track.samples, steady_us, told);
     let total_retrans = count(info.total_retrans());
     let data_segs_out = in_full(info.data_segs_out().map(u64::from));
     let mean = |sum: u64| match track.samples {

@@ -12,7 +12,7 @@ use knee_link::SERVICE_PORT;
 use knee_scenario::Cell;
 use knee_tables::{Event, Histogram, Samples, TcpInfoSamples};
 
-use crate::held::Held;
+use crate::limits::Limits;
 use crate::rows;
 use crate::traffic::{Flow, Shared};
 use crate::{Addresses, FIRST_PORT, Lab};
@@ -41,7 +41,7 @@ pub struct Track {
     pub cwnd_sum: u64,
     pub inflight_sum: u64,
     pub samples: u64,
-    pub held: Held,
+    pub limits: Limits,
     ca_state: u8,
 }
 
@@ -233,7 +233,7 @@ impl Book {
             track.cwnd_sum += u64::from(info.snd_cwnd().unwrap_or(0));
             track.inflight_sum += u64::from(info.inflight());
             track.samples += 1;
-            track.held.add(diag, &info);
+            track.limits.add(diag, &info);
         }
         let at_rest = !track.last.is_empty() && info.is_at_rest_since(&TcpInfo(&track.last));
         track.last.clear();

@@ -1,12 +1,13 @@
 //! `--default-in`: an algorithm as the default of a network namespace, and back.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use knee_collect::KernelError;
 use knee_store::folder::Folder;
-use nix::sched::{CloneFlags, setns};
+
+use super::namespace::within;
 
 /// Where it is noted what was there before, to be restored.
 const NOTES: &str = "/run/tcpknee";
@@ -20,7 +21,7 @@ pub fn set(name: &str, called: &str, place: &str) -> Result<(), KernelError> {
         why,
         hint: hint.into(),
     };
-    let namespace = namespace(place);
+    let namespace = path_of(place);
     let before = within(&namespace, || fs::read_to_string(SYSCTL)).map_err(|error| {
         refused(
             format!("there is no network namespace {place} ({error})"),
@@ -47,7 +48,7 @@ pub fn set(name: &str, called: &str, place: &str) -> Result<(), KernelError> {
 
 /// Is `called` the default of new sockets in `place`, because `set` made it so?
 pub fn holds(name: &str, called: &str, place: &str) -> bool {
-    let wanted = namespace(place);
+    let wanted = path_of(place);
     read(&note_of(name)).is_some_and(|(noted, _)| noted == wanted)
         && within(&wanted, || fs::read_to_string(SYSCTL)).is_ok_and(|now| now.trim() == called)
 }
@@ -110,24 +111,10 @@ fn note_of(name: &str) -> PathBuf {
     Path::new(NOTES).join(format!("{name}.default"))
 }
 
-fn namespace(place: &str) -> PathBuf {
+fn path_of(place: &str) -> PathBuf {
     if place.bytes().all(|byte| byte.is_ascii_digit()) {
         Path::new("/proc").join(place).join("ns/net")
     } else {
         Path::new("/run/netns").join(place)
     }
-}
-
-/// Does something in a network namespace, in a thread of its own.
-pub(crate) fn within<T: Send + 'static>(
-    namespace: &Path,
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    let file = File::open(namespace)?;
-    std::thread::spawn(move || {
-        setns(file, CloneFlags::CLONE_NEWNET)?;
-        work()
-    })
-    .join()
-    .unwrap_or_else(|_| Err(io::Error::other("the thread in the namespace failed")))
 }

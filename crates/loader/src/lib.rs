@@ -5,13 +5,12 @@
 //! BPF file system, and on kernels before 6.4, which know no such links, a
 //! registration stays until it is taken back.
 
-pub mod assign;
 mod default_in;
 pub mod log;
 mod lost;
+pub mod namespace;
 mod objects;
 mod registration;
-pub mod replay;
 pub mod requirements;
 mod users;
 

@@ -1,23 +1,22 @@
-//! Which connections get which algorithm, from Python.
+//! Experiments: which connections get which algorithm.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use knee_loader::assign;
 use pyo3::prelude::*;
 
 use crate::arrow::ArrowTable;
-use crate::{asked, errors};
+use crate::{errors, json};
 
-/// See `knee_loader::assign::Assigner`.
+/// See `knee_assign::Assigner`.
 #[pyclass(frozen, module = "tcpknee._core")]
 pub struct Assigner {
-    held: Mutex<assign::Assigner>,
+    held: Mutex<knee_assign::Assigner>,
 }
 
-/// See `knee_loader::assign::Taken`.
+/// See `knee_assign::Taken`.
 #[pyclass(frozen, get_all, module = "tcpknee._core")]
 pub struct Assigned {
     rows: Py<ArrowTable>,
@@ -28,11 +27,11 @@ pub struct Assigned {
 
 #[pymethods]
 impl Assigner {
-    /// `asked` and `allocation` are JSON objects.
+    /// `request` and `allocation` are JSON objects.
     #[new]
-    fn new(py: Python<'_>, asked: &str, allocation: &str, cgroup: PathBuf) -> PyResult<Assigner> {
-        let (asked, allocation) = (asked::parse(asked)?, asked::parse(allocation)?);
-        let made = py.detach(|| assign::Assigner::new(asked, allocation, &cgroup));
+    fn new(py: Python<'_>, request: &str, allocation: &str, cgroup: PathBuf) -> PyResult<Assigner> {
+        let (request, allocation) = (json::parse(request)?, json::parse(allocation)?);
+        let made = py.detach(|| knee_assign::Assigner::new(request, allocation, &cgroup));
         Ok(Assigner {
             held: Mutex::new(made.map_err(|error| errors::kernel(py, &error))?),
         })
@@ -44,7 +43,7 @@ impl Assigner {
     }
 
     fn allocate(&self, py: Python<'_>, allocation: &str) -> PyResult<()> {
-        let allocation = asked::parse(allocation)?;
+        let allocation = json::parse(allocation)?;
         (self.held().allocate(allocation)).map_err(|error| errors::kernel(py, &error))
     }
 
@@ -65,19 +64,20 @@ impl Assigner {
 }
 
 impl Assigner {
-    fn held(&self) -> MutexGuard<'_, assign::Assigner> {
+    fn held(&self) -> MutexGuard<'_, knee_assign::Assigner> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// See `knee_loader::assign::arms_of`.
+/// See `knee_assign::arms_of`.
 #[pyfunction]
 pub fn arms_of(
     py: Python<'_>,
-    asked: &str,
+    request: &str,
     allocation: &str,
     clients: Vec<IpAddr>,
 ) -> PyResult<Vec<Option<u32>>> {
-    let (asked, allocation) = (asked::parse(asked)?, asked::parse(allocation)?);
-    assign::arms_of(&asked, &allocation, &clients).map_err(|error| errors::kernel(py, &error))
+    let (request, allocation) = (json::parse(request)?, json::parse(allocation)?);
+    knee_assign::arms_of(&request, &allocation, &clients)
+        .map_err(|error| errors::kernel(py, &error))
 }

@@ -11,7 +11,7 @@ use crate::errors;
 /// gets each sample's sums as a JSON object. `asked` is one too.
 #[pyfunction]
 pub fn export(py: Python<'_>, asked: &str, stop: i32, publish: &Bound<'_, PyAny>) -> PyResult<()> {
-    let asked: Asked = crate::asked::parse(asked)?;
+    let asked: Asked = crate::json::parse(asked)?;
     let publish = publish.clone().unbind();
     let mut raised = None;
     let result = py.detach(|| {

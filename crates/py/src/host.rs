@@ -9,8 +9,8 @@ use pyo3::types::{PyDict, PyList};
 use serde::Deserialize;
 
 use crate::arrow::ArrowTable;
-use crate::asked::parse;
 use crate::errors;
+use crate::json::parse;
 use crate::registry::profile_tables;
 use crate::trace::cost;
 

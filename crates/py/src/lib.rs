@@ -5,7 +5,6 @@
 
 mod algorithm;
 mod arrow;
-mod asked;
 mod assign;
 mod crash;
 mod errors;
@@ -13,6 +12,7 @@ mod export;
 mod folder;
 mod host;
 mod import;
+mod json;
 mod kernel;
 mod loader;
 mod parts;
@@ -51,7 +51,7 @@ mod _core {
     #[pymodule_export]
     use crate::parts::{Part, compose};
     #[pymodule_export]
-    use crate::record::{give_back_memory, left_out, record, sockets};
+    use crate::record::{exclusions, give_back_memory, record, sockets};
     #[pymodule_export]
     use crate::registry::{
         algorithms, cost_profile, cost_profiles, costs, impairments, keys, losses, queues,

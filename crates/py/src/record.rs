@@ -6,7 +6,7 @@ use knee_live::record::{Asked, Options, Selection, Wanted};
 use pyo3::prelude::*;
 
 use crate::arrow::ArrowBatches;
-use crate::{asked, errors};
+use crate::{errors, json};
 
 /// Records until the duration is over or the descriptor `stop` becomes readable;
 /// what it says of itself, as a JSON object. `asked` is one too.
@@ -17,7 +17,7 @@ pub fn record(
     stop: i32,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let asked: Asked = asked::parse(asked)?;
+    let asked: Asked = json::parse(asked)?;
     let mut raised = None;
     let result = py.detach(|| {
         let options = Options::new(asked)?;
@@ -41,19 +41,19 @@ pub fn record(
 /// The sockets as they are now; `wanted` is a JSON object. No columns: all.
 #[pyfunction]
 pub fn sockets(py: Python<'_>, wanted: &str, columns: Vec<String>) -> PyResult<ArrowBatches> {
-    let wanted: Wanted = asked::parse(wanted)?;
+    let wanted: Wanted = json::parse(wanted)?;
     let batches = py
         .detach(|| knee_live::record::sockets(&Selection::new(&wanted)?, &columns))
         .map_err(|error| errors::kernel(py, &error))?;
     Ok(ArrowBatches::new(batches))
 }
 
-/// See `knee_live::record::left_out`; a JSON object of a JSON object.
+/// See `knee_live::record::exclusions`; a JSON object of a JSON object.
 #[pyfunction]
-pub fn left_out(py: Python<'_>, wanted: &str) -> PyResult<String> {
-    let wanted: Wanted = asked::parse(wanted)?;
+pub fn exclusions(py: Python<'_>, wanted: &str) -> PyResult<String> {
+    let wanted: Wanted = json::parse(wanted)?;
     let found = py
-        .detach(|| knee_live::record::left_out(&wanted))
+        .detach(|| knee_live::record::exclusions(&wanted))
         .map_err(|error| errors::kernel(py, &error))?;
     Ok(serde_json::to_string(&found).expect("counts are plain data"))
 }

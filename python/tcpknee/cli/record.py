@@ -37,7 +37,7 @@ def command(json: bool, quiet: bool, for_: str | None, no_host: bool, **given: A
 
     Example: knee record --every 1s --for 1h --out rec
     """
-    from tcpknee.live import left_out
+    from tcpknee.live import exclusions
     from tcpknee.live.record import record
 
     asked = {
@@ -58,7 +58,7 @@ def command(json: bool, quiet: bool, for_: str | None, no_host: bool, **given: A
         say.json({"schema": 1, **report})
         return 0
     if report["rows"] == 0:
-        say.line(left_out.told(report["left_out"], asked))
+        say.line(exclusions.text(report["left_out"], asked))
     say.lines(_told(report, asked["out"]))
     if not quiet:
         for line in _doubts(report):

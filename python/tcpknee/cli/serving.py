@@ -38,13 +38,13 @@ def _ready(urls: Sequence[str], absent: Sequence[str], asked: dict[str, Any]) ->
 
 def _nothing(asked: dict[str, Any]) -> str:
     """What filters leave out when there is no socket that they hold for; without filters there may well be none."""
-    from tcpknee.live import left_out, record
+    from tcpknee.live import exclusions, record
 
-    filters = {key: asked[key] for key in left_out.KEYWORDS if asked.get(key)}
+    filters = {key: asked[key] for key in exclusions.KEYWORDS if asked.get(key)}
     wanted = {**filters, "netns": asked["netns"]}
     if not filters or record.sockets(**wanted, columns=["cookie"]).num_rows:
         return ""
-    return f"{left_out.told(left_out.counted(wanted), wanted)} It goes on and counts those that come."
+    return f"{exclusions.text(exclusions.count(wanted), wanted)} It goes on and counts those that come."
 
 
 def grafana(out: Path) -> None:

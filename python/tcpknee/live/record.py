@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcpknee import _core
 
-from . import left_out
+from . import exclusions
 
 if TYPE_CHECKING:
     import pyarrow
@@ -72,7 +72,7 @@ def record(asked: dict[str, Any], *, progress: Callable[[int, int], None] | None
     """
     with stop_signals() as stop:
         report: Report = json.loads(_core.record(json.dumps(asked), stop, progress))
-    report["left_out"] = None if report["rows"] else left_out.counted(asked)
+    report["left_out"] = None if report["rows"] else exclusions.count(asked)
     return report
 
 

@@ -16,9 +16,9 @@ use knee_collect::sock_diag::{Diag, Dump, Extensions};
 use super::group::{Group, GroupView, Values, values};
 use super::labels::{Algorithms, By, Owner, Places};
 use crate::record::Selection;
-use crate::record::asking::Asking;
+use crate::record::cookies::{Cookies, Entry};
+use crate::record::dumper::Dumper;
 use crate::record::events::GRACE;
-use crate::record::known::{Entry, Known};
 use crate::record::moment::Moment;
 use crate::record::rows::SOCKETS_PER_MOMENT;
 
@@ -38,9 +38,9 @@ pub struct Base {
 /// The sums, and where each connection stands.
 pub struct Tally {
     selection: Selection,
-    asking: Asking,
+    dumper: Dumper,
     sums: Sums,
-    known: Known<Base>,
+    cookies: Cookies<Base>,
     processes: Processes,
     /// Inodes whose process is looked for, with their cookies.
     wanted: HashMap<u32, u64>,
@@ -64,10 +64,10 @@ impl Tally {
     /// sock_diag is not available.
     pub fn new(selection: Selection, by: By) -> Result<Tally, KernelError> {
         Ok(Tally {
-            asking: Asking::new(&selection, Extensions::INFO_AND_ALGORITHM)?,
+            dumper: Dumper::new(&selection, Extensions::INFO_AND_ALGORITHM)?,
             selection,
             sums: Sums::new(by),
-            known: Known::default(),
+            cookies: Cookies::default(),
             processes: Processes::default(),
             wanted: HashMap::new(),
             begun_ns: None,
@@ -82,22 +82,22 @@ impl Tally {
     pub fn sample(&mut self) -> Result<Dump, KernelError> {
         let Tally {
             selection,
-            asking,
+            dumper,
             sums,
-            known,
+            cookies,
             processes,
             wanted,
             begun_ns,
         } = self;
         sums.begin();
-        known.begin();
+        cookies.begin();
         let (mut seen, mut now) = (0u64, Moment::default());
-        let dump = asking.dump(|diag| {
+        let dump = dumper.dump(|diag| {
             if seen.is_multiple_of(SOCKETS_PER_MOMENT) {
                 now = Moment::now();
             }
             seen += 1;
-            let entry = known.see(&diag);
+            let entry = cookies.see(&diag);
             let Some(info) = connection(&diag) else {
                 return;
             };
@@ -109,7 +109,7 @@ impl Tally {
             let takes = selection.takes(diag.congestion, Some(&info));
             sums.count(&diag, &info, entry, now, takes, begun_ns.is_none());
         })?;
-        known.end(seen);
+        cookies.end(seen);
         if begun_ns.is_none() {
             *begun_ns = Some(Moment::now().mono_ns + GRACE.as_nanos() as i64);
         }
@@ -121,8 +121,8 @@ impl Tally {
         let Some(mut diag) = Diag::decode(body) else {
             return true;
         };
-        let entry = self.known.get(diag.cookie);
-        let algorithm = entry.and_then(|entry| self.known.algorithm(entry));
+        let entry = self.cookies.get(diag.cookie);
+        let algorithm = entry.and_then(|entry| self.cookies.algorithm(entry));
         diag.mark = entry.and_then(|entry| entry.mark);
         diag.cgroup_id = entry.and_then(|entry| entry.cgroup_id);
         let takes = self
@@ -139,17 +139,17 @@ impl Tally {
             let entry = entry.unwrap_or(&new);
             self.sums.close(&diag, &info, entry, algorithm, now);
         }
-        self.known.forget(diag.cookie);
+        self.cookies.forget(diag.cookie);
         takes.is_some()
     }
 
     /// Looks for processes of sockets that are new, for at most about `budget`.
     pub fn find_processes(&mut self, budget: Duration) {
-        let (known, wanted) = (&mut self.known, &mut self.wanted);
+        let (cookies, wanted) = (&mut self.cookies, &mut self.wanted);
         self.processes.walk(budget, |inode, process| {
             if let Some(cookie) = wanted.remove(&inode) {
-                known.set_process(cookie, inode, Arc::clone(process));
-                known.change(cookie, |base| base.waiting = false);
+                cookies.set_process(cookie, inode, Arc::clone(process));
+                cookies.change(cookie, |base| base.waiting = false);
             }
         });
         let processes = &self.processes;
@@ -157,7 +157,7 @@ impl Tally {
         wanted.retain(|inode, cookie| {
             let still = processes.is_wanted(*inode);
             if !still {
-                known.change(*cookie, |base| base.waiting = false);
+                cookies.change(*cookie, |base| base.waiting = false);
             }
             still
         });

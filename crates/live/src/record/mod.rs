@@ -5,12 +5,12 @@
 //! while the first is at work. Both are in the namespace that is recorded; the
 //! caller's thread is not.
 
-pub(crate) mod asking;
+pub(crate) mod cookies;
+pub(crate) mod dumper;
 pub(crate) mod events;
+mod exclusions;
 mod files;
 mod host;
-pub(crate) mod known;
-mod left_out;
 pub(crate) mod moment;
 mod options;
 pub(crate) mod pace;
@@ -25,6 +25,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use events::{Chunk, Events, GRACE, Listened};
+pub use exclusions::{Exclusions, exclusions};
 use files::Sink;
 use host::Host;
 use knee_collect::KernelError;
@@ -32,7 +33,6 @@ use knee_collect::sock_diag::SocketRows;
 use knee_store::folder::Folder;
 use knee_store::segment::{Error, Recovered, recover};
 use knee_store::{RecordBatch, Sockets, Table};
-pub use left_out::{LeftOut, left_out};
 use moment::{peak_rss_bytes, thread_cpu};
 use nix::sched::{CloneFlags, setns};
 pub use options::{Asked, Netns, Options, Selection, Wanted};

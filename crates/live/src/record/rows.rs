@@ -10,8 +10,8 @@ use knee_collect::processes::Processes;
 use knee_collect::sock_diag::{Diag, Dump, Extensions, SocketRows};
 use knee_store::{Sockets, Table};
 
-use super::asking::Asking;
-use super::known::{Entry, Known};
+use super::cookies::{Cookies, Entry};
+use super::dumper::Dumper;
 use super::moment::Moment;
 use super::options::Selection;
 
@@ -52,8 +52,8 @@ impl Place {
 pub struct Rows {
     selection: Selection,
     place: Place,
-    asking: Asking,
-    known: Known,
+    dumper: Dumper,
+    cookies: Cookies,
     processes: Processes,
     /// Inodes whose process is looked for, with their cookies.
     waiting: HashMap<u32, u64>,
@@ -66,12 +66,12 @@ impl Rows {
     /// # Errors
     /// sock_diag is not available.
     pub fn new(selection: Selection, remember: bool) -> Result<Rows, KernelError> {
-        let asking = Asking::new(&selection, Extensions::ALL_WITH_CLASSES)?;
+        let dumper = Dumper::new(&selection, Extensions::ALL_WITH_CLASSES)?;
         Ok(Rows {
             place: Place::here(&selection),
             selection,
-            asking,
-            known: Known::default(),
+            dumper,
+            cookies: Cookies::default(),
             processes: Processes::default(),
             waiting: HashMap::new(),
             marks_told: false,
@@ -97,8 +97,8 @@ impl Rows {
         let Rows {
             selection,
             place,
-            asking,
-            known,
+            dumper,
+            cookies,
             waiting,
             processes,
             marks_told,
@@ -107,8 +107,8 @@ impl Rows {
         let (mut seen, mut rows) = (0u64, 0u64);
         let mut failed = None;
         let mut now = Moment::default();
-        known.begin();
-        let dump = asking.dump(|diag| {
+        cookies.begin();
+        let dump = dumper.dump(|diag| {
             if failed.is_some() {
                 return;
             }
@@ -118,8 +118,8 @@ impl Rows {
             seen += 1;
             *marks_told |= diag.mark.is_some();
             let entry = match *remember {
-                true => known.see(&diag),
-                false => known.see_once(&diag),
+                true => cookies.see(&diag),
+                false => cookies.see_once(&diag),
             };
             if selection.processes && !entry.asked && entry.inode != 0 {
                 entry.asked = true;
@@ -145,7 +145,7 @@ impl Rows {
             fill_interface(table, row, diag.interface);
             fill_owner(table, row, entry);
         })?;
-        known.end(seen);
+        cookies.end(seen);
         match failed {
             Some(error) => Err(error),
             None => Ok((dump, rows)),
@@ -158,12 +158,12 @@ impl Rows {
         let Some(mut diag) = Diag::decode(body) else {
             return Some(false);
         };
-        let entry = self.known.get(diag.cookie);
-        let algorithm = entry.and_then(|entry| self.known.algorithm(entry));
+        let entry = self.cookies.get(diag.cookie);
+        let algorithm = entry.and_then(|entry| self.cookies.algorithm(entry));
         diag.mark = entry.and_then(|entry| entry.mark);
         diag.cgroup_id = entry.and_then(|entry| entry.cgroup_id);
         if !(self.selection).takes_destroyed(entry.is_some(), algorithm, &diag)? {
-            self.known.forget(diag.cookie);
+            self.cookies.forget(diag.cookie);
             return Some(false);
         }
         let row = table.add_row();
@@ -176,16 +176,16 @@ impl Rows {
         if let Some(entry) = entry {
             fill_owner(table, row, entry);
         }
-        self.known.forget(diag.cookie);
+        self.cookies.forget(diag.cookie);
         Some(true)
     }
 
     /// Looks for processes of sockets that are new, for at most about `budget`.
     pub fn find_processes(&mut self, budget: Duration) {
-        let (known, waiting) = (&mut self.known, &mut self.waiting);
+        let (cookies, waiting) = (&mut self.cookies, &mut self.waiting);
         self.processes.walk(budget, |inode, process| {
             if let Some(cookie) = waiting.remove(&inode) {
-                known.set_process(cookie, inode, Arc::clone(process));
+                cookies.set_process(cookie, inode, Arc::clone(process));
             }
         });
         let processes = &self.processes;

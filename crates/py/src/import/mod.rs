@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyList};
 use self::bring::{Asked, bring};
 use crate::arrow::ArrowBatches;
 use crate::registry::columns_of;
-use crate::{asked, errors};
+use crate::{errors, json};
 
 /// The report, and the rows of each table where no folder was given.
 type Imported<'py> = (Bound<'py, PyDict>, Option<Vec<ArrowBatches>>);
@@ -34,7 +34,7 @@ pub fn import_files<'py>(
             names()
         ))
     })?;
-    let asked: Asked = asked::parse(asked)?;
+    let asked: Asked = json::parse(asked)?;
     let given = kind
         .given(asked.anonymiser(py)?, &asked.options)
         .map_err(usage)?;

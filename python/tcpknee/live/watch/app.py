@@ -24,7 +24,7 @@ from textual.widgets import Input, Static
 
 from tcpknee import _core, human, say
 from tcpknee.errors import TcpkneeError, UsageError
-from tcpknee.live import left_out
+from tcpknee.live import exclusions
 
 from . import filters, view
 from .ending import Ending
@@ -243,7 +243,7 @@ class Watch(App[None]):
     ) -> tuple[Sample, pyarrow.Table | None]:
         everywhere = {**wanted, "netns": self._netns}
         sample = take(everywhere, before)
-        self._nothing = "" if len(sample) else left_out.told(left_out.counted(everywhere), everywhere)
+        self._nothing = "" if len(sample) else exclusions.text(exclusions.count(everywhere), everywhere)
         told = self.look(looked_at) if looked_at else None
         _core.give_back_memory()
         return sample, told

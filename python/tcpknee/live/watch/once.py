@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from tcpknee import say
-from tcpknee.live import left_out
+from tcpknee.live import exclusions
 
 from .filters import Wanted
 from .sample import LIMITED, Group, Sample, per_algorithm, take, total
@@ -32,7 +32,7 @@ def as_text(sample: Sample, wanted: Wanted, by: str, descending: bool, rows: int
     say.line(sums(total(sample), wide))
     say.lines(algorithms(per_algorithm(sample), WIDE, wide))
     if not len(sample):
-        say.line(left_out.told(left_out.counted(wanted), wanted))
+        say.line(exclusions.text(exclusions.count(wanted), wanted))
         return
     layout = fitting(wide, peer_width(sample))
     say.line(" ".join(titles(layout)).rstrip())
@@ -47,7 +47,7 @@ def as_json(sample: Sample, wanted: Wanted, by: str, descending: bool, rows: int
         "schema": 1,
         "elapsed_us": None if math.isnan(sample.elapsed_s) else round(1e6 * sample.elapsed_s),
         "sockets": len(sample),
-        "left_out": None if len(sample) else left_out.counted(wanted),
+        "left_out": None if len(sample) else exclusions.count(wanted),
         "states": sample.states.counts(),
         "total": _group(total(sample)),
         "algorithms": [_group(group) for group in per_algorithm(sample)],

@@ -1,4 +1,4 @@
-//! What an assignment is asked for.
+//! The request for an experiment: arms, units, links and filters.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::place;
 use super::plan::{self, ARMS, CONNECTION, HOST, LINKS, PORTS, PREFIX, Plan, Ports, Prefix};
 
-/// What gets one algorithm for all its connections.
+/// The unit that gets one algorithm for all its connections.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
@@ -36,9 +36,9 @@ pub struct Link {
     pub interface: Option<String>,
 }
 
-/// The whole of it, but for the shares.
+/// An experiment, except for its shares.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Asked {
+pub struct Request {
     pub design: String,
     pub seed: u64,
     pub unit: Unit,
@@ -53,7 +53,7 @@ pub struct Asked {
     pub ours: bool,
 }
 
-/// Which shares hold from now on.
+/// The shares that apply from now on.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Allocation {
     /// `None`: the design has no periods.
@@ -62,16 +62,16 @@ pub struct Allocation {
     pub shares_pct: Vec<Vec<f64>>,
 }
 
-/// A plan, and which link of those asked for each of its links is.
+/// A plan, and for each of its links the number of the requested link.
 pub struct Resolved {
     pub plan: Plan,
     pub links: Vec<usize>,
 }
 
-impl Asked {
-    /// Asks the kernel for the namespaces and devices that are named.
-    /// `algorithms`: what the kernel calls that of each arm; `own`: what stands
-    /// for this host or boot.
+impl Request {
+    /// Looks up the network namespaces and devices in the kernel.
+    /// `algorithms`: the kernel's name for each arm's algorithm; `own`: the unit that
+    /// stands for this host or boot.
     ///
     /// # Errors
     /// A namespace or device is not there, or there are too many of something.
@@ -86,10 +86,10 @@ impl Asked {
         refuse_many("arms", self.arms.len(), ARMS)?;
         refuse_many("port", ports.len(), PORTS)?;
         let (mut links, mut places) = (Vec::new(), Vec::new());
-        for (number, asked) in self.links.iter().enumerate() {
-            let netns = asked.netns.as_deref().or(self.netns.as_deref());
-            let cookie = asked.netns.as_deref().map(place::netns_cookie);
-            let locals = match (&asked.local, &asked.interface) {
+        for (number, link) in self.links.iter().enumerate() {
+            let netns = link.netns.as_deref().or(self.netns.as_deref());
+            let cookie = link.netns.as_deref().map(place::netns_cookie);
+            let locals = match (&link.local, &link.interface) {
                 (Some((address, bits)), _) => vec![Prefix::new(*address, *bits)],
                 (None, Some(interface)) => place::addresses(netns, interface)?,
                 (None, None) => vec![Prefix::default()],
@@ -121,10 +121,10 @@ impl Asked {
 }
 
 impl Resolved {
-    /// Sets the shares that hold from now on.
+    /// Sets the shares that apply from now on.
     pub fn allocate(&mut self, allocation: &Allocation) {
-        for (link, &asked) in self.links.iter().enumerate() {
-            self.plan.share(link, &allocation.shares_pct[asked]);
+        for (link, &requested) in self.links.iter().enumerate() {
+            self.plan.share(link, &allocation.shares_pct[requested]);
         }
     }
 }

@@ -1,4 +1,4 @@
-"""Why nothing was found: what the filters leave out of the sockets that there are."""
+"""Why no socket was found: what each filter leaves out."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ _OPTIONS = {
 KEYWORDS = tuple(_OPTIONS.values())
 
 
-def counted(wanted: Mapping[str, Any]) -> dict[str, Any] | None:
-    """`sockets`, how many TCP sockets there are now, and `by`: how many each option leaves out by itself.
+def count(wanted: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Counts the TCP sockets of this moment (`sockets`), and those that each option leaves out by itself (`by`).
 
-    `wanted` has the keywords of `tcpknee.sockets`. None: they cannot be counted any more, as where the network
+    `wanted` has the keywords of `tcpknee.sockets`. None if they cannot be counted any more, as where the network
     namespace is gone.
     """
     asked = {key: wanted[key] for key in (*KEYWORDS, "netns") if wanted.get(key)}
     try:
-        found: dict[str, Any] = json.loads(_core.left_out(json.dumps(asked)))
+        found: dict[str, Any] = json.loads(_core.exclusions(json.dumps(asked)))
     except TcpkneeError:
         return None
     return found
 
 
-def told(found: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> str:
-    """That in words: `0 sockets: of the 214 TCP sockets that are here now, --port 443 leaves out all.`"""
+def text(found: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> str:
+    """The counts as text: `0 sockets: of the 214 TCP sockets that are here now, --port 443 leaves out all.`"""
     if found is None:
         return "0 sockets."
     where = f"in the network namespace {wanted['netns']}" if wanted.get("netns") else "here"

@@ -1,12 +1,12 @@
-//! What samples of a socket show to hold its sender back. Kernels tell the time under the receive window, some of the time
-//! under the send buffer (conservatively: of a nonblocking writer often none), and nothing of the congestion window.
+//! What limited a sender, counted from samples of its socket. Kernels report the time limited by the receive window, some
+//! of the time limited by the send buffer (too little: for a nonblocking writer often none), and none by the congestion window.
 
 use knee_collect::sock_diag::Diag;
 use knee_collect::sock_diag::tcp_info::TcpInfo;
 
-/// How many samples of the steady part showed each.
+/// Samples of the steady part that showed each limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct Limits {
     /// The congestion window was full.
     pub cwnd: u64,
     /// It had room and nothing waited to be sent, for which the send buffer had none.
@@ -15,7 +15,7 @@ pub struct Held {
     pub pacing: u64,
 }
 
-/// Time of the steady part, us, that the kernel tells or samples show.
+/// Time of the steady part under each limit, by the kernel's counters or by samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limited {
     pub cwnd_us: Option<i64>,
@@ -23,7 +23,7 @@ pub struct Limited {
     pub pacing_us: Option<i64>,
 }
 
-impl Held {
+impl Limits {
     pub fn add(&mut self, diag: &Diag<'_>, info: &TcpInfo<'_>) {
         let Some((cwnd, waiting_bytes)) = info.snd_cwnd().zip(info.notsent_bytes()) else {
             return;
@@ -44,8 +44,8 @@ impl Held {
         }
     }
 
-    /// Of a steady part of so many samples, in which the kernel tells the time under the receive window, under the send
-    /// buffer and without data: what is left of it is what samples may show. What they do not show of it stays untold.
+    /// Splits the steady part among the limits. The kernel's own times (receive window, send buffer, application) come
+    /// first; samples share out the rest in proportion to their counts. Time that neither shows stays unexplained.
     pub fn limited(
         &self,
         samples: u64,
@@ -80,7 +80,7 @@ mod tests {
     const INET_DIAG_SKMEMINFO: u16 = 7;
 
     /// A sample with these of `tcp_info`, and bytes in a send buffer of 90,000.
-    fn held(cwnd: u32, unacked: u32, notsent_bytes: u32, queued_bytes: u32) -> Held {
+    fn sample(cwnd: u32, unacked: u32, notsent_bytes: u32, queued_bytes: u32) -> Limits {
         let mut bytes = [0; 192];
         for (at, value) in [(24, unacked), (80, cwnd), (144, notsent_bytes)] {
             bytes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
@@ -89,46 +89,46 @@ mod tests {
         for (at, value) in [(12, 90_000), (20, queued_bytes)] {
             memory[at..at + 4].copy_from_slice(&u32::to_ne_bytes(value));
         }
-        let mut held = Held::default();
+        let mut limits = Limits::default();
         let mut diag = diag(&bytes);
         diag.attribute(INET_DIAG_SKMEMINFO, &memory);
-        held.add(&diag, &TcpInfo(&bytes));
-        held
+        limits.add(&diag, &TcpInfo(&bytes));
+        limits
     }
 
     #[test]
     fn a_sample_shows_the_window_only_where_it_is_full() {
-        let [cwnd, sndbuf, pacing] = [1, 2, 3].map(|which| Held {
+        let [cwnd, sndbuf, pacing] = [1, 2, 3].map(|which| Limits {
             cwnd: u64::from(which == 1),
             sndbuf: u64::from(which == 2),
             pacing: u64::from(which == 3),
         });
-        assert_eq!(held(30, 30, 5_000, 90_000), cwnd);
-        assert_eq!(held(30, 30, 0, 10_000), cwnd);
-        assert_eq!(held(30, 20, 5_000, 90_000), cwnd, "it defers");
-        assert_eq!(held(30, 19, 5_000, 90_000), pacing);
-        assert_eq!(held(30, 29, 0, 60_001), sndbuf);
-        assert_eq!(held(30, 20, 0, 60_000), Held::default(), "not told");
+        assert_eq!(sample(30, 30, 5_000, 90_000), cwnd);
+        assert_eq!(sample(30, 30, 0, 10_000), cwnd);
+        assert_eq!(sample(30, 20, 5_000, 90_000), cwnd, "it defers");
+        assert_eq!(sample(30, 19, 5_000, 90_000), pacing);
+        assert_eq!(sample(30, 29, 0, 60_001), sndbuf);
+        assert_eq!(sample(30, 20, 0, 60_000), Limits::default(), "not told");
     }
 
     #[test]
-    fn what_neither_the_kernel_nor_samples_show_stays_untold() {
-        let held = Held {
+    fn time_that_neither_the_kernel_nor_samples_show_stays_unexplained() {
+        let limits = Limits {
             cwnd: 30,
             sndbuf: 50,
             pacing: 10,
         };
-        let limited = held.limited(100, 1_000, [Some(0), Some(0), Some(0)]);
+        let limited = limits.limited(100, 1_000, [Some(0), Some(0), Some(0)]);
         assert_eq!(limited.cwnd_us, Some(300));
         assert_eq!(limited.sndbuf_us, Some(500));
         assert_eq!(limited.pacing_us, Some(100));
         // The kernel's own time under the send buffer is among what samples show.
-        let limited = held.limited(100, 1_000, [Some(0), Some(200), Some(0)]);
+        let limited = limits.limited(100, 1_000, [Some(0), Some(200), Some(0)]);
         assert_eq!(limited.sndbuf_us, Some(500));
         // What the kernel tells of others is not theirs.
-        let limited = held.limited(100, 1_000, [Some(900), Some(0), Some(0)]);
+        let limited = limits.limited(100, 1_000, [Some(900), Some(0), Some(0)]);
         assert_eq!([limited.cwnd_us, limited.sndbuf_us], [Some(100), Some(0)]);
-        let untold = Held::default().limited(0, 1_000, [None; 3]);
+        let untold = Limits::default().limited(0, 1_000, [None; 3]);
         assert_eq!(
             [untold.cwnd_us, untold.sndbuf_us, untold.pacing_us],
             [None; 3]

@@ -55,7 +55,7 @@ pub fn record(
     ring.consume()?;
 
     Ok(Recorded {
-        lost: crate::lost(&object)?,
+        lost: knee_loader::lost(&object)?,
     })
 }
 

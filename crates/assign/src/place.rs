@@ -6,11 +6,10 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use knee_collect::KernelError;
+use knee_loader::namespace;
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
-
-use crate::default_in;
 
 use super::plan::{Prefix, Words, halves};
 
@@ -93,7 +92,7 @@ fn within<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     match netns {
-        Some(path) => default_in::within(path, work),
+        Some(path) => namespace::within(path, work),
         None => work(),
     }
 }

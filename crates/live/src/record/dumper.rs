@@ -1,4 +1,4 @@
-//! Asking the kernel for the sockets of a selection, dump after dump.
+//! Dumps the sockets of a selection, again and again.
 
 use std::io;
 
@@ -7,20 +7,20 @@ use knee_collect::sock_diag::{Diag, Dump, Extensions, Family, Filter, Question, 
 
 use super::options::Selection;
 
-/// Asks in the namespace in which it was made.
-pub struct Asking {
+/// Dumps sockets of the network namespace in which it was made.
+pub struct Dumper {
     diag: SockDiag,
     question: Question,
     filter: Filter,
-    /// The kernel does not run the filter: it is judged here.
+    /// The kernel does not run the filter, so that it is run here.
     filtered_here: bool,
 }
 
-impl Asking {
+impl Dumper {
     /// # Errors
     /// sock_diag is not available, or marks are asked for and not told to this
     /// process.
-    pub fn new(selection: &Selection, extensions: Extensions) -> Result<Asking, KernelError> {
+    pub fn new(selection: &Selection, extensions: Extensions) -> Result<Dumper, KernelError> {
         let mut diag = SockDiag::new().map_err(KernelError::system("reach sock_diag"))?;
         if selection.filter.has_mark() && !are_marks_told(&mut diag) {
             return Err(KernelError::MarksNotTold);
@@ -32,7 +32,7 @@ impl Asking {
             bytecode: compiled.unwrap_or_default(),
             ..Question::of(Family::Both, selection.states, extensions)
         };
-        Ok(Asking {
+        Ok(Dumper {
             diag,
             question,
             filter: selection.filter.clone(),
@@ -40,8 +40,8 @@ impl Asking {
         })
     }
 
-    /// Hands every socket that the filter holds for to `take`. A filter that this
-    /// kernel does not know is judged here instead.
+    /// Hands every socket that passes the filter to `take`. A filter that this
+    /// kernel does not know is run here instead.
     ///
     /// # Errors
     /// The kernel refuses the dump.
@@ -69,9 +69,9 @@ impl Asking {
     }
 }
 
-/// Does the kernel let this process ask for marks? If not, no socket comes with
-/// one, and a filter judged here would match nothing, without a word. It is asked
-/// for sockets in no state: it checks the program and answers at once.
+/// Returns whether the kernel shows marks to this process. If not, sockets come
+/// without one, and a filter run here would silently match nothing. The question
+/// is for sockets in no state: the kernel checks the program and answers at once.
 fn are_marks_told(diag: &mut SockDiag) -> bool {
     let mark = Filter::Mark { value: 0, mask: 0 };
     let question = Question {

@@ -1,4 +1,4 @@
-//! Why a selection holds for no socket.
+//! Why a selection has no socket: what each of its filters excludes.
 
 use std::collections::BTreeMap;
 
@@ -6,25 +6,24 @@ use knee_collect::KernelError;
 use knee_collect::sock_diag::Extensions;
 use serde::Serialize;
 
-use super::asking::Asking;
+use super::dumper::Dumper;
 use super::options::{Selection, Wanted};
 use super::within;
 
-/// The TCP sockets of a namespace, and how many of them each kind of filter leaves
-/// out by itself.
+/// Counts the TCP sockets of a namespace, and those that each filter excludes by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct LeftOut {
+pub struct Exclusions {
     pub sockets: u64,
     /// By option: `port`, `address`, `algorithm`, `state`, `min-bytes`, `mark`,
-    /// `cgroup`. One that leaves out nothing is not there.
+    /// `cgroup`. A filter that excludes nothing has no entry.
     pub by: BTreeMap<&'static str, u64>,
 }
 
-/// Of the sockets that there are now.
+/// Counts the sockets that exist now.
 ///
 /// # Errors
 /// An invalid text, or sock_diag or the namespace is not available.
-pub fn left_out(wanted: &Wanted) -> Result<LeftOut, KernelError> {
+pub fn exclusions(wanted: &Wanted) -> Result<Exclusions, KernelError> {
     let all = Selection::new(&Wanted {
         states: vec!["all".to_owned()],
         netns: wanted.netns.clone(),
@@ -32,9 +31,9 @@ pub fn left_out(wanted: &Wanted) -> Result<LeftOut, KernelError> {
     })?;
     let conditions = conditions(wanted, &all)?;
     within(&all, || {
-        let mut found = LeftOut::default();
-        let mut asking = Asking::new(&all, Extensions::INFO_AND_ALGORITHM)?;
-        asking.dump(|diag| {
+        let mut found = Exclusions::default();
+        let mut dumper = Dumper::new(&all, Extensions::INFO_AND_ALGORITHM)?;
+        dumper.dump(|diag| {
             found.sockets += 1;
             for (option, condition) in &conditions {
                 let holds = condition.states >> diag.state & 1 == 1
@@ -49,7 +48,7 @@ pub fn left_out(wanted: &Wanted) -> Result<LeftOut, KernelError> {
     })
 }
 
-/// Each kind of filter alone, all others as in `all`.
+/// Returns a selection for each kind of filter, with that filter alone.
 fn conditions(
     wanted: &Wanted,
     all: &Selection,
@@ -141,7 +140,7 @@ mod tests {
             min_bytes: Some("1GB".to_owned()),
             ..Wanted::default()
         };
-        let found = left_out(&wanted).unwrap();
+        let found = exclusions(&wanted).unwrap();
         assert!(found.sockets >= 3);
         let out = |option: &str| found.by.get(option).copied().unwrap_or(0);
         // Ours: the listener and both ends. Of this machine's others, any may have such an address.
@@ -160,6 +159,11 @@ mod tests {
             ports: vec!["http".to_owned()],
             ..Wanted::default()
         };
-        assert!(left_out(&wanted).unwrap_err().to_string().contains("http"));
+        assert!(
+            exclusions(&wanted)
+                .unwrap_err()
+                .to_string()
+                .contains("http")
+        );
     }
 }

@@ -5,10 +5,10 @@
 //! the process, however that ends. Connections that were assigned keep their
 //! algorithm until they close.
 
-mod asked;
 mod place;
 mod plan;
 mod record;
+mod request;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -19,23 +19,22 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use asked::Resolved;
-pub use asked::{Allocation, Arm, Asked, Link, Unit};
 use knee_collect::KernelError;
 use knee_collect::clock::monotonic_ns;
 use knee_collect::identity::Identity;
+use knee_loader::{ForRun, NOT_BUILT, hold, log, lost, programs, requirements};
 use knee_store::tables::Assignments;
 use knee_store::{ROWS, RecordBatch, Table};
 use libbpf_rs::{Map, MapCore, MapFlags, Object, ObjectBuilder, RingBuffer, RingBufferBuilder};
 use nix::time::{ClockId, clock_gettime};
 use record::Record;
-
-use crate::{ForRun, NOT_BUILT, hold, log, programs, requirements};
+use request::Resolved;
+pub use request::{Allocation, Arm, Link, Request, Unit};
 
 /// Sections of variables that are maps.
 const HELD: &str = ".bss.held";
 
-/// What came since the last call, and what there was in all.
+/// The rows since the last call, and the counts since the beginning.
 #[derive(Debug)]
 pub struct Taken {
     pub rows: RecordBatch,
@@ -47,18 +46,18 @@ pub struct Taken {
     pub lost: u64,
 }
 
-/// Connections are assigned while it lives.
+/// Assigns connections while it lives.
 pub struct Assigner {
-    /// Its callback puts what it reads into `gathered`.
+    /// Reads records into `gathered`.
     ring: RingBuffer<'static>,
     gathered: Arc<Mutex<Vec<Record>>>,
     object: Object,
     /// `None`: it has ended.
     link: Option<libbpf_rs::Link>,
     held: ForRun,
-    asked: Asked,
+    request: Request,
     resolved: Resolved,
-    /// What holds or held, by the number in the plan.
+    /// Present and past allocations, by their number in the plan.
     phases: Vec<Allocation>,
     host: String,
     identity: Identity,
@@ -76,7 +75,7 @@ impl Assigner {
     /// # Errors
     /// Why the kernel or the caller's rights do not allow it, or an option is invalid.
     pub fn new(
-        asked: Asked,
+        request: Request,
         allocation: Allocation,
         cgroup: &Path,
     ) -> Result<Assigner, KernelError> {
@@ -86,7 +85,7 @@ impl Assigner {
         }
         requirements::check(requirements::STRUCT_OPS).map_err(cannot)?;
         let identity = Identity::here();
-        let own = match asked.unit {
+        let own = match request.unit {
             Unit::Prefix => [0; 2],
             Unit::Connection => place::words_of(identity.boot_id.as_deref().unwrap_or_default()),
             Unit::Host => match &identity.host_id {
@@ -99,13 +98,16 @@ impl Assigner {
                 }
             },
         };
-        let algorithms: BTreeSet<String> =
-            asked.arms.iter().map(|arm| arm.algorithm.clone()).collect();
-        let held = hold(&algorithms, asked.ours)?;
-        let names: Vec<String> = (asked.arms.iter())
+        let algorithms: BTreeSet<String> = request
+            .arms
+            .iter()
+            .map(|arm| arm.algorithm.clone())
+            .collect();
+        let held = hold(&algorithms, request.ours)?;
+        let names: Vec<String> = (request.arms.iter())
             .map(|arm| held.names[&arm.algorithm].clone())
             .collect();
-        let mut resolved = asked.resolve(&names, own)?;
+        let mut resolved = request.resolve(&names, own)?;
         resolved.allocate(&allocation);
         let folder = File::open(cgroup).map_err(KernelError::system(format!(
             "open the cgroup {}",
@@ -135,8 +137,8 @@ impl Assigner {
             object,
             link: Some(link),
             held,
-            assigned: vec![0; asked.arms.len()],
-            asked,
+            assigned: vec![0; request.arms.len()],
+            request,
             resolved,
             phases: vec![allocation],
             host: host.trim().to_owned(),
@@ -146,12 +148,12 @@ impl Assigner {
         })
     }
 
-    /// What the kernel calls each algorithm.
+    /// Returns the kernel's name for each algorithm.
     pub fn algorithms(&self) -> &BTreeMap<String, String> {
         &self.held.names
     }
 
-    /// From now on connections are assigned so. Those that are open keep what they have.
+    /// Changes the allocation for connections that open from now on; others keep their algorithm.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -167,7 +169,7 @@ impl Assigner {
         Ok(())
     }
 
-    /// What was assigned since the last time, in a table that may be full: then more waits.
+    /// Returns the assignments since the last call. If the table is full, more are waiting.
     ///
     /// # Errors
     /// What the program wrote cannot be read.
@@ -189,11 +191,11 @@ impl Assigner {
             rows: self.table.take(),
             assigned: self.assigned.clone(),
             refused: self.refused,
-            lost: crate::lost(&self.object).map_err(unreadable)?,
+            lost: lost(&self.object).map_err(unreadable)?,
         })
     }
 
-    /// No connection is assigned any more; what was can still be taken.
+    /// Stops assigning. Assignments already made can still be taken.
     pub fn end(&mut self) {
         self.link = None;
     }
@@ -201,7 +203,7 @@ impl Assigner {
     /// Fills the empty table with a row per record. A column that has one value for
     /// all of them is filled at once.
     fn add(&mut self, records: &[Record], unix_minus_mono: i64) {
-        let Assigner { table, asked, .. } = self;
+        let Assigner { table, request, .. } = self;
         let rows = records.len();
         table.host.fill(rows, &self.host);
         if let Some(id) = &self.identity.host_id {
@@ -210,9 +212,9 @@ impl Assigner {
         if let Some(id) = &self.identity.boot_id {
             table.boot_id.fill(rows, id);
         }
-        table.design.fill(rows, &asked.design);
-        table.seed.fill(rows, asked.seed);
-        let keys: Vec<(i32, i32)> = (asked.arms.iter())
+        table.design.fill(rows, &request.design);
+        table.seed.fill(rows, request.seed);
+        let keys: Vec<(i32, i32)> = (request.arms.iter())
             .map(|arm| {
                 let algorithm = &self.held.names[&arm.algorithm];
                 (table.arm.key(&arm.name), table.algorithm.key(algorithm))
@@ -231,16 +233,16 @@ impl Assigner {
             if let Some(period) = held.period {
                 table.period.set(row, period);
             }
-            if let Some(name) = &asked.links[link].name {
+            if let Some(name) = &request.links[link].name {
                 table.link.set(row, name);
             }
             let t_unix_ns = record.t_ns.cast_signed() + unix_minus_mono;
             table.t_unix_ns.set(row, t_unix_ns);
             table.cookie.set(row, record.cookie);
             self.text.clear();
-            match asked.unit {
+            match request.unit {
                 Unit::Prefix => {
-                    record.write_prefix(asked.v4_bits, asked.v6_bits, &mut self.text);
+                    record.write_prefix(request.v4_bits, request.v6_bits, &mut self.text);
                 }
                 Unit::Connection => {
                     write!(self.text, "{}", record.cookie).expect("a string takes all");
@@ -259,27 +261,27 @@ impl Assigner {
     }
 }
 
-/// Which arm clients get, without touching the kernel: its number for each
-/// address of a far end. Units are prefixes, and there is one link.
+/// Returns the number of the arm that each client address gets, without touching
+/// the kernel. Units are prefixes, and there is one link.
 ///
 /// # Errors
 /// A namespace or device is not there, or there are too many of something.
 pub fn arms_of(
-    asked: &Asked,
+    request: &Request,
     allocation: &Allocation,
     remotes: &[IpAddr],
 ) -> Result<Vec<Option<u32>>, KernelError> {
-    let names: Vec<String> = (asked.arms.iter())
+    let names: Vec<String> = (request.arms.iter())
         .map(|arm| arm.algorithm.clone())
         .collect();
-    let mut resolved = asked.resolve(&names, [0; 2])?;
+    let mut resolved = request.resolve(&names, [0; 2])?;
     resolved.allocate(allocation);
     let arm = |remote: &IpAddr| {
         // One that the filters let through.
         let connection = plan::Connection {
             remote: plan::words(*remote),
             netns: resolved.plan.netns,
-            local_port: asked.ports.first().map_or(0, |&(low, _)| low),
+            local_port: request.ports.first().map_or(0, |&(low, _)| low),
             ..plan::Connection::default()
         };
         (resolved.plan.choose(&connection)).map(|choice| choice.arm)
@@ -317,7 +319,7 @@ fn lock(gathered: &Mutex<Vec<Record>>) -> MutexGuard<'_, Vec<Record>> {
     gathered.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Writes the plan to one of the two places, and lets it hold.
+/// Writes the plan to one of the two places and makes it the current one.
 fn put(object: &Object, resolved: &Resolved, place: u32) -> libbpf_rs::Result<()> {
     let plan = resolved.plan.as_bytes();
     map(object, "plans").update(&place.to_ne_bytes(), plan, MapFlags::ANY)?;

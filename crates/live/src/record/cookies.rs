@@ -1,5 +1,5 @@
-//! What is known of each socket from one dump to the next, by its cookie: a
-//! destroy event tells neither congestion control nor owner.
+//! Keeps algorithm and owner of each socket from one dump to the next, by its
+//! cookie: a destroy event has neither.
 
 use std::sync::Arc;
 
@@ -7,18 +7,18 @@ use ahash::AHashMap;
 use knee_collect::processes::Process;
 use knee_collect::sock_diag::Diag;
 
-/// Dumps that a socket may be missing from before it is forgotten: its destroy
-/// event may still be on its way.
+/// A socket that so many dumps in a row lack is forgotten. Its destroy event may
+/// still be on its way until then.
 const KEPT_DUMPS: u64 = 3;
 
-/// A socket, with what else is kept of it.
+/// A socket, and what its user keeps beside it.
 #[derive(Clone, Debug, Default)]
 pub struct Entry<T> {
     cookie: u64,
-    /// Who came after it in the last dump.
+    /// The socket that followed it in the last dump.
     next: u32,
     seen: u64,
-    /// Number of the name, from 1.
+    /// Number of the algorithm's name, from 1.
     algorithm: u16,
     pub uid: u32,
     pub inode: u32,
@@ -31,15 +31,15 @@ pub struct Entry<T> {
 }
 
 impl<T> Entry<T> {
-    /// Has a dump told its owner? Of TIME_WAIT it never does.
+    /// True once a dump has had its owner. Dumps of TIME_WAIT never have.
     pub fn is_told(&self) -> bool {
         self.algorithm != 0
     }
 }
 
-/// The sockets.
+/// The sockets, by cookie.
 #[derive(Default)]
-pub struct Known<T = ()> {
+pub struct Cookies<T = ()> {
     entries: Vec<Entry<T>>,
     free: Vec<u32>,
     by_cookie: AHashMap<u64, u32>,
@@ -48,13 +48,13 @@ pub struct Known<T = ()> {
     algorithms: Vec<Box<str>>,
 }
 
-impl<T: Default> Known<T> {
-    /// A dump begins.
+impl<T: Default> Cookies<T> {
+    /// Begins a dump.
     pub fn begin(&mut self) {
         self.dump += 1;
     }
 
-    /// A dump has ended: sockets that are long gone are forgotten.
+    /// Ends a dump, and forgets sockets that are long gone.
     pub fn end(&mut self, sockets: u64) {
         if self.by_cookie.len() as u64 <= sockets {
             return;
@@ -71,7 +71,7 @@ impl<T: Default> Known<T> {
         });
     }
 
-    /// The socket of a dump's row, with what the row tells of it.
+    /// Returns the entry of a dump's socket, brought up to date from its row.
     pub fn see(&mut self, diag: &Diag<'_>) -> &mut Entry<T> {
         let at = self.find_or_add(diag.cookie);
         self.tell(at, diag)
@@ -92,7 +92,7 @@ impl<T: Default> Known<T> {
         entry
     }
 
-    /// The socket of a dump after which none will be asked for.
+    /// Like `see`, for a single dump: the entry is not kept.
     pub fn see_once(&mut self, diag: &Diag<'_>) -> &mut Entry<T> {
         if self.entries.is_empty() {
             self.entries.push(Entry::default());
@@ -106,7 +106,7 @@ impl<T: Default> Known<T> {
         Some(&self.entries[at as usize])
     }
 
-    /// Its algorithm's name.
+    /// Returns the name of its algorithm.
     pub fn algorithm(&self, entry: &Entry<T>) -> Option<&str> {
         let at = usize::from(entry.algorithm).checked_sub(1)?;
         Some(&self.algorithms[at])
@@ -119,7 +119,7 @@ impl<T: Default> Known<T> {
         }
     }
 
-    /// The process that holds the socket, which had this inode.
+    /// Sets the process that holds the socket, unless its inode has changed.
     pub fn set_process(&mut self, cookie: u64, inode: u32, process: Arc<Process>) {
         if let Some(&at) = self.by_cookie.get(&cookie) {
             let entry = &mut self.entries[at as usize];
@@ -129,15 +129,15 @@ impl<T: Default> Known<T> {
         }
     }
 
-    /// Changes what is kept of the socket, if it is known.
+    /// Changes what its user keeps of the socket, if it has an entry.
     pub fn change(&mut self, cookie: u64, change: impl FnOnce(&mut T)) {
         if let Some(&at) = self.by_cookie.get(&cookie) {
             change(&mut self.entries[at as usize].kept);
         }
     }
 
-    /// The kernel's order is nearly the same in each dump: who came next the last
-    /// time is tried before the map.
+    /// Finds a socket by cookie. Dumps come in nearly the same order, so the socket
+    /// that followed last time is tried before the map.
     fn find_or_add(&mut self, cookie: u64) -> u32 {
         let guess = self
             .entries
@@ -170,7 +170,7 @@ impl<T: Default> Known<T> {
         at
     }
 
-    /// The name's number; `None`: the socket has no congestion control.
+    /// Returns the name's number, or `None` for a socket without congestion control.
     fn number(&mut self, at: u32, name: Option<&str>) -> Option<u16> {
         let name = name?;
         let entry = &self.entries[at as usize];
@@ -203,50 +203,53 @@ mod tests {
 
     #[test]
     fn facts_of_the_last_dump_are_found_by_cookie_in_whatever_order_sockets_come() {
-        let mut known = Known::<()>::default();
+        let mut cookies = Cookies::<()>::default();
         for order in [[1, 2, 3, 4], [4, 2, 3, 1], [1, 3, 2, 4], [1, 2, 3, 4]] {
-            known.begin();
+            cookies.begin();
             for cookie in order {
-                known.see(&of(cookie, Some(if cookie < 3 { "cubic" } else { "bbr" })));
+                cookies.see(&of(cookie, Some(if cookie < 3 { "cubic" } else { "bbr" })));
             }
-            known.end(4);
+            cookies.end(4);
             for cookie in 1..=4 {
-                let entry = known.get(cookie).unwrap();
+                let entry = cookies.get(cookie).unwrap();
                 assert_eq!(u64::from(entry.inode), cookie + 100);
                 let expected = if cookie < 3 { "cubic" } else { "bbr" };
-                assert_eq!(known.algorithm(entry), Some(expected));
+                assert_eq!(cookies.algorithm(entry), Some(expected));
             }
         }
-        assert_eq!(known.entries.len(), 4);
+        assert_eq!(cookies.entries.len(), 4);
     }
 
     #[test]
     fn time_wait_keeps_what_its_connection_told() {
-        let mut known = Known::<()>::default();
-        known.begin();
-        known.see(&of(9, Some("cubic")));
+        let mut cookies = Cookies::<()>::default();
+        cookies.begin();
+        cookies.see(&of(9, Some("cubic")));
         let mut rest = of(9, None);
         rest.inode = 0;
-        known.see(&rest);
-        let entry = known.get(9).unwrap();
-        assert_eq!((entry.inode, known.algorithm(entry)), (109, Some("cubic")));
+        cookies.see(&rest);
+        let entry = cookies.get(9).unwrap();
+        assert_eq!(
+            (entry.inode, cookies.algorithm(entry)),
+            (109, Some("cubic"))
+        );
     }
 
     #[test]
     fn socket_without_a_destroy_event_is_forgotten_after_some_dumps() {
-        let mut known = Known::<()>::default();
-        known.begin();
-        known.see(&of(1, Some("cubic")));
-        known.see(&of(2, Some("cubic")));
+        let mut cookies = Cookies::<()>::default();
+        cookies.begin();
+        cookies.see(&of(1, Some("cubic")));
+        cookies.see(&of(2, Some("cubic")));
         for _ in 0..=KEPT_DUMPS {
-            assert!(known.get(1).is_some());
-            known.begin();
-            known.see(&of(2, Some("cubic")));
-            known.end(1);
+            assert!(cookies.get(1).is_some());
+            cookies.begin();
+            cookies.see(&of(2, Some("cubic")));
+            cookies.end(1);
         }
-        assert!(known.get(1).is_none());
-        known.begin();
-        known.see(&of(3, Some("bbr")));
-        assert_eq!(known.entries.len(), 2, "its place is used again");
+        assert!(cookies.get(1).is_none());
+        cookies.begin();
+        cookies.see(&of(3, Some("bbr")));
+        assert_eq!(cookies.entries.len(), 2, "its place is used again");
     }
 }

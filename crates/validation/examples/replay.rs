@@ -12,7 +12,7 @@ use std::io::{BufReader, BufWriter, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use knee_loader::replay::{Reader, Replay, Writer, record};
+use knee_validation::replay::{Reader, Replay, Writer, record};
 
 type Outcome = Result<(), Box<dyn Error>>;
 
