@@ -64,7 +64,7 @@ READERS = {
     "runs.summary",
     "runs.api",
     "runs.differences",
-    "runs.differences_told",
+    "runs.differences_text",
     "live.profile",
     "live.trace",
 }

@@ -23,7 +23,6 @@ from tcpknee.runs.terms import OfCells
 from tcpknee.validation.claims import catalogue, checks, judging, verdicts
 from tcpknee.validation.claims.catalogue import CLAIMS
 from tcpknee.validation.claims.checks import (
-    asked,
     fleet,
     fq_qdisc_latency,
     gro_window,
@@ -32,7 +31,7 @@ from tcpknee.validation.claims.checks import (
     ss_old_and_new,
     steps,
 )
-from tcpknee.validation.claims.checks.asked import Asked
+from tcpknee.validation.claims.checks.check import Found, Request, fact, smaller
 from tcpknee.validation.claims.claim import BOTH, Claim, OnKernel
 from tcpknee.validation.claims.quick import with_values
 
@@ -184,12 +183,12 @@ def test_a_check_that_was_interrupted_is_made_again_and_what_it_left_stays(
 ) -> None:
     begun: list[Path] = []
 
-    def check(given: Asked) -> asked.Found:
+    def check(given: Request) -> Found:
         given.folder.mkdir()
         begun.append(given.folder)
         if len(begun) == 1:
             raise KeyboardInterrupt
-        return asked.Found([asked.fact("it ended", True, "")], [])
+        return Found([fact("it ended", True, "")], [])
 
     monkeypatch.setattr(checks, "find", lambda name: check)
     with pytest.raises(KeyboardInterrupt):
@@ -266,7 +265,7 @@ def test_the_check_of_ss_fails_where_a_value_is_another_or_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def verdicts(folder: str) -> list[str]:
-        found = ss_old_and_new.check(Asked(None, 1, quick=True, folder=tmp_path / folder))
+        found = ss_old_and_new.check(Request(None, 1, quick=True, folder=tmp_path / folder))
         return [outcome.verdict for outcome in found.outcomes]
 
     assert verdicts("a") == ["holds"] * 3
@@ -279,7 +278,7 @@ def test_the_check_of_ss_fails_where_a_value_is_another_or_missing(
 def test_the_check_of_rate_samples_fails_for_an_algorithm_that_uses_them(monkeypatch: pytest.MonkeyPatch) -> None:
     from tcpknee.validation.claims.checks import rate_sample_is_unused
 
-    here = Asked(None, 1, quick=True, folder=Path("none"))
+    here = Request(None, 1, quick=True, folder=Path("none"))
     assert [outcome.verdict for outcome in rate_sample_is_unused.check(here).outcomes] == ["holds", "holds"]
     plain = rate_sample_is_unused._answers
     swapped = {"cubic": "bbr1", "bbr1": "cubic"}
@@ -305,7 +304,7 @@ def test_the_check_of_windows_compares_peaks_and_courses(
         ]
 
     monkeypatch.setattr(steps, "of", of)
-    found = gro_window.check(Asked(object(), 1, quick=True, folder=Path("none")))  # type: ignore[arg-type]
+    found = gro_window.check(Request(object(), 1, quick=True, folder=Path("none")))  # type: ignore[arg-type]
     assert [outcome.verdict for outcome in found.outcomes] == verdicts
     # What comes after the transfer is complete does not count.
     assert found.ours[1] == ("peak, GRO off, 1ms", "29.0 kB")
@@ -336,7 +335,7 @@ def test_the_check_of_waits_fails_where_they_are_not_those_of_the_rate_or_are_no
 
     def verdicts(**seen: Latency) -> list[str]:
         monkeypatch.setattr(fq_qdisc_latency, "_measured", seen.__getitem__)
-        found = fq_qdisc_latency.check(Asked(None, 1, quick=True, folder=Path("none")))
+        found = fq_qdisc_latency.check(Request(None, 1, quick=True, folder=Path("none")))
         return [outcome.verdict for outcome in found.outcomes]
 
     right, fast = waits(burst), waits(free)
@@ -363,9 +362,9 @@ def test_retransmissions_are_those_of_all_segments_and_not_a_mean_over_connectio
 
 def test_a_comparison_without_an_interval_on_one_side_of_1_is_undecided() -> None:
     left, right = np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 2.0])
-    assert asked.smaller("a", left, right).verdict == "undecided"
-    assert asked.smaller("a", left / 10, right).verdict == "holds"
-    assert asked.smaller("a", left * 10, right).verdict == "fails"
+    assert smaller("a", left, right).verdict == "undecided"
+    assert smaller("a", left / 10, right).verdict == "holds"
+    assert smaller("a", left * 10, right).verdict == "fails"
 
 
 STORED = json.loads(verdicts.FILE.read_text(encoding="utf-8"))

@@ -21,7 +21,7 @@ from tcpknee.errors import UsageError
 from tcpknee.evidence import stats
 from tcpknee.evidence.metrics import BY_NAME
 from tcpknee.evidence.verdicts import Pair, Side, Verdict, compare
-from tcpknee.runs import differences, differences_told
+from tcpknee.runs import differences, differences_text
 from tcpknee.runs.results import Run
 from tcpknee.runs.summary import REPETITION
 
@@ -287,4 +287,4 @@ def test_runs_in_memory_are_compared_too_and_have_a_page(tmp_path: Path) -> None
     found = differences.diff(*runs)
     assert found.names == ("A", "B") and not found.paired
     assert "cubic, B" in pages.write(found, tmp_path / "page.html").read_text()
-    assert differences_told.lines(found)[1].startswith("A  A  sim, tcpknee ")
+    assert differences_text.lines(found)[1].startswith("A  A  sim, tcpknee ")

@@ -19,7 +19,7 @@ from tcpknee.cli import profile as verb
 from tcpknee.cli.app import app
 from tcpknee.errors import RunFolderError, UsageError
 from tcpknee.live import profile
-from tcpknee.pages import palette, profile_page, profile_told
+from tcpknee.pages import palette, profile_page, profile_text
 
 
 def typed(*words: str) -> tuple[int, str]:
@@ -86,8 +86,8 @@ def test_a_profile_is_a_dataset_whose_columns_say_what_they_are(plain: profile.P
 
 
 def test_the_text_says_how_busy_the_processors_were(plain: profile.Profile) -> None:
-    assert re.search(r"s; \d+ processors? busy for [\d.]+ %", profile_told.answer(plain))
-    assert [row[0] for row in profile_told.counts(plain)] == list(plain.costs)
+    assert re.search(r"s; \d+ processors? busy for [\d.]+ %", profile_text.answer(plain))
+    assert [row[0] for row in profile_text.counts(plain)] == list(plain.costs)
 
 
 def test_what_the_machine_did_has_no_ratio_to_packets_of_one_place(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_what_the_machine_did_has_no_ratio_to_packets_of_one_place(tmp_path: Pat
     pq.write_table(pa.Table.from_pylist(made, schema=rows.schema), file)
 
     def ratios() -> dict[str, str]:
-        return {row[0]: row[3] for row in profile_told.counts(profile.read(tmp_path))}
+        return {row[0]: row[3] for row in profile_text.counts(profile.read(tmp_path))}
 
     about = json.loads((tmp_path / "profile.json").read_text())
     (tmp_path / "profile.json").write_text(json.dumps({**about, "seconds": 1.0}))
@@ -129,7 +129,7 @@ def test_beside_another_profile_stacks_are_scaled_to_the_same_length(tmp_path: P
     now = with_stacks(tmp_path / "now", [("a;b_[k]", 60, "skb"), ("a", 3, "user")], 3.0)
     data = profile_page.data(now, before)
     assert data["graphs"][data["beside"]]["stacks"] == [("a;b_[k]", 30.0, "skb")]
-    rows = {row[0]: row[1:] for row in profile_told.beside(before, now)}
+    rows = {row[0]: row[1:] for row in profile_text.beside(before, now)}
     assert rows["samples of skb"] == ["10", "20", "2.00 x"]
     assert rows["samples of user"][0] == "-"
 
@@ -137,7 +137,7 @@ def test_beside_another_profile_stacks_are_scaled_to_the_same_length(tmp_path: P
 def test_the_share_without_a_class_is_told(tmp_path: Path) -> None:
     found = with_stacks(tmp_path / "p", [("a;b_[k]", 1, "other"), ("a", 3, "user")], 1.0)
     assert any(
-        "25.0 % of the busy samples could not be put into a class" in line for line in profile_told.warnings(found)
+        "25.0 % of the busy samples could not be put into a class" in line for line in profile_text.warnings(found)
     )
 
 

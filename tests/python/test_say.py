@@ -23,10 +23,10 @@ from support import SMALL
 from tcpknee import _core, cli, say
 from tcpknee.cli import record, serving, shell, trace, unload
 from tcpknee.errors import TcpkneeError
-from tcpknee.imports import IMPORTERS, Count, telling
+from tcpknee.imports import IMPORTERS, Count
 from tcpknee.live import qdiscs
 from tcpknee.live.watch import view
-from tcpknee.pages import told
+from tcpknee.pages import trace_text
 from tcpknee.runs import engines, progress
 
 HARMFUL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -115,7 +115,7 @@ FOREIGN_KIND = dataclasses.replace(
 
 
 def imported(text: str) -> None:
-    for line in telling.doubts(FOREIGN_KIND, an_import(text)):
+    for line in text.doubts(FOREIGN_KIND, an_import(text)):
         say.warn(f"knee import nginx: {line}")
 
 
@@ -284,7 +284,7 @@ def test_no_widget_of_watch_passes_a_control_character_on() -> None:
 
 
 def test_labels_of_a_trace_are_those_of_the_table() -> None:
-    assert told.row(a_connection("2001:db8::1"))[0] == "[2001:db8::1]:1 to [2001:db8::1]:2"
+    assert trace_text.row(a_connection("2001:db8::1"))[0] == "[2001:db8::1]:1 to [2001:db8::1]:2"
 
 
 Call = Callable[..., Any]

@@ -15,7 +15,7 @@ from tcpknee.cli import report
 from tcpknee.cli import trace as verb
 from tcpknee.errors import UsageError
 from tcpknee.live import trace
-from tcpknee.pages import connections, told, trace_page
+from tcpknee.pages import connections, trace_page, trace_text
 
 
 class Cells(HTMLParser):
@@ -62,7 +62,7 @@ def test_the_page_has_what_the_terminal_prints(connections, tmp_path):
     found = taken(tmp_path, connections=connections)
     page = read(trace_page.page(found))
     head, *rows = page.rows
-    assert head == list(told.HEADS)
+    assert head == list(trace_text.HEADS)
     assert len(rows) == connections
     printed = list(verb._connections(found))
     table = [re.split(r"\s{2,}", line) for line in printed[2 : 2 + min(connections, verb._SHOWN)]]

@@ -52,12 +52,12 @@ def command(
         raise click.UsageError("--out: got it without --report; expected both. Text goes to stdout.")
     if out is not None:
         free(out)
-    from tcpknee.runs import differences, differences_told
+    from tcpknee.runs import differences, differences_text
     from tcpknee.runs.progress import Phase
 
     with Phase("Comparing the runs", quiet=quiet):
         found = differences.diff(before, after, varying)
-        lines = [] if json else differences_told.lines(found, everything=everything)
+        lines = [] if json else differences_text.lines(found, everything=everything)
     if json:
         say.json(found.json(), allow_nan=False)
     say.lines(lines)

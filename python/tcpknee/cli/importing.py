@@ -104,7 +104,7 @@ _COMMON = (
 def run(kind: Kind, files: tuple[Path, ...], *, out: Path | None, json: bool, quiet: bool, **given: Any) -> int:
     """Imports, and says what came of it."""
     from tcpknee import imports
-    from tcpknee.imports import telling
+    from tcpknee.imports import text
     from tcpknee.runs.folder import next_free
 
     folder = out or next_free(Path("runs"), "import")
@@ -120,9 +120,9 @@ def run(kind: Kind, files: tuple[Path, ...], *, out: Path | None, json: bool, qu
     if json:
         say.json({"schema": 1, "imported": not refused, "folder": str(folder), **report})
     elif not refused:
-        say.lines([telling.told(kind, report), *_written(report, folder)])
+        say.lines([text.summary(kind, report), *_written(report, folder)])
     if not quiet:
-        for line in telling.doubts(kind, report):
+        for line in text.doubts(kind, report):
             say.warn(f"knee import {kind.name}: {line}")
     if refused:
         say.warn(f"knee import {kind.name}: --strict: nothing was imported.")

@@ -113,20 +113,20 @@ def _taken(take: Callable[..., Profile], *words: Any, **given: Any) -> Profile:
 
 
 def _told(found: Profile, other: Profile | None) -> Iterator[str]:
-    from tcpknee.pages import profile_told as told
+    from tcpknee.pages import profile_text as text
 
     tables = [
-        (told.BESIDE_HEADS, told.beside(other, found)) if other is not None else None,
-        (told.CLASS_HEADS, told.classes(found)),
-        (told.COUNT_HEADS, told.counts(found)),
-        (told.SIZE_HEADS, told.sizes(found)),
+        (text.BESIDE_HEADS, text.beside(other, found)) if other is not None else None,
+        (text.CLASS_HEADS, text.classes(found)),
+        (text.COUNT_HEADS, text.counts(found)),
+        (text.SIZE_HEADS, text.sizes(found)),
     ]
-    yield told.answer(found)
+    yield text.answer(found)
     for one in tables:
         if one is not None and one[1]:
             heads, rows = one
             yield ""
             yield from aligned([heads, *rows], left=[True, *[False] * (len(heads) - 1)])
     yield ""
-    yield from told.warnings(found)
-    yield from (f"{where}: {much}" for where, much in told.cost(found))
+    yield from text.warnings(found)
+    yield from (f"{where}: {much}" for where, much in text.cost(found))

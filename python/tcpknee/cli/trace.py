@@ -73,7 +73,7 @@ def _trace(
     """`knee trace CONNECTION`."""
     from tcpknee import provenance
     from tcpknee.live import trace
-    from tcpknee.pages import told, trace_page
+    from tcpknee.pages import trace_page, trace_text
     from tcpknee.runs.folder import next_free
     from tcpknee.runs.progress import Line, Phase
 
@@ -89,7 +89,7 @@ def _trace(
 
     def tell(rows: int, lost: int) -> None:
         loading.end()
-        progress(f"{human.counted(rows, 'segment')}, {told.lost(lost)}; Ctrl-C ends it")
+        progress(f"{human.counted(rows, 'segment')}, {trace_text.lost(lost)}; Ctrl-C ends it")
 
     def ending() -> None:
         progress.end()
@@ -122,7 +122,7 @@ def _trace(
 
 
 def _connections(found: Trace) -> Iterator[str]:
-    from tcpknee.pages import told
+    from tcpknee.pages import trace_text
 
     rows = found.summary
     if not rows:
@@ -131,20 +131,20 @@ def _connections(found: Trace) -> Iterator[str]:
             "`ss -tn` prints the connections there are."
         )
     else:
-        body = [told.row(row) for row in rows[:_SHOWN]]
-        yield from aligned([told.HEADS, *body], left=[True, True, *[False] * 7])
+        body = [trace_text.row(row) for row in rows[:_SHOWN]]
+        yield from aligned([trace_text.HEADS, *body], left=[True, True, *[False] * 7])
         if len(rows) > _SHOWN:
             yield f"and {len(rows) - _SHOWN} more, which sent less; --json and connections.parquet have all"
     yield ""
-    yield told.counted(found)
-    yield from told.gaps(found)
+    yield trace_text.counted(found)
+    yield from trace_text.gaps(found)
     yield from _cost(found.about["cost"], found.about["seconds"])
 
 
 def _trace_qdiscs(*, device: str | None, netns: str | None, length: str | None, json: bool, quiet: bool) -> int:
     """`knee trace --qdisc`."""
     from tcpknee.live import qdiscs
-    from tcpknee.pages import told
+    from tcpknee.pages import trace_text
     from tcpknee.runs.progress import Line, Phase
 
     wanted = seconds(length)
@@ -182,7 +182,7 @@ def _trace_qdiscs(*, device: str | None, netns: str | None, length: str | None, 
         )
     for one in found.latencies:
         say.lines([*_histogram(one), ""])
-    say.line(f"{found.seconds:.3g} s; {told.lost(found.lost)}")
+    say.line(f"{found.seconds:.3g} s; {trace_text.lost(found.lost)}")
     say.lines(_cost(found.cost, found.seconds))
     return 0
 
@@ -193,13 +193,13 @@ def _gone(device: str | None, after: float) -> str:
 
 def _histogram(one: Latency) -> Iterator[str]:
     from tcpknee.live import qdiscs
-    from tcpknee.pages import told
+    from tcpknee.pages import trace_text
 
     def time_of(ns: float | None) -> str:
-        return told.time_of(ns) if ns is not None else "-"
+        return trace_text.time_of(ns) if ns is not None else "-"
 
     quantiles = ", ".join(f"p{share * 100:.0f} {time_of(one.quantile_ns(share))}" for share in qdiscs.QUANTILES)
-    longest = f", longest {told.time_of(one.max_ns)}" if one.measured else ""
+    longest = f", longest {trace_text.time_of(one.max_ns)}" if one.measured else ""
     yield f"{one.name} (namespace {one.netns}): {human.counted(one.measured, 'packet')} measured; {quantiles}{longest}"
     gone = one.taken_in - one.measured
     if gone > 0:
@@ -213,12 +213,12 @@ def _histogram(one: Latency) -> Iterator[str]:
     most = max((count for _, _, count in octaves), default=0)
     rows = [["wait from", "to", "packets", ""]]
     for begin, end, count in octaves:
-        rows.append([told.time_of(begin), told.time_of(end), f"{count:,}", "#" * -(-count * _BAR // most)])
+        rows.append([trace_text.time_of(begin), trace_text.time_of(end), f"{count:,}", "#" * -(-count * _BAR // most)])
     if octaves:
         yield from (f"  {line}" for line in aligned(rows, left=[False, False, False, True]))
 
 
 def _cost(cost: dict[str, Any], seconds: float) -> Iterator[str]:
-    from tcpknee.pages import told
+    from tcpknee.pages import trace_text
 
-    return (f"{where}: {much}" for where, much in told.cost(cost, seconds))
+    return (f"{where}: {much}" for where, much in trace_text.cost(cost, seconds))

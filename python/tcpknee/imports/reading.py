@@ -13,7 +13,7 @@ from tcpknee.datasets import manifest
 from tcpknee.errors import UsageError
 from tcpknee.writing import replacing
 
-from . import telling
+from . import text
 from .kinds import IMPORTERS, Kind
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class NotUnderstood(UsageError):
     def __init__(self, kind: Kind, report: Mapping[str, Any]) -> None:
         self.report = dict(report)
         super().__init__(
-            f"{telling.shown(kind, report)[0]}: {telling.not_understood(kind, report)}, and with strict nothing is "
+            f"{text.shown(kind, report)[0]}: {text.not_understood(kind, report)}, and with strict nothing is "
             "imported then. Mend or remove them, or import without strict."
         )
 
@@ -149,10 +149,10 @@ def _imported(
     except OSError as error:
         raise _unreadable(error.filename or _named(error, paths), error) from None
     report = _plain(found)
-    if given["strict"] and telling.not_understood(kind, report):
+    if given["strict"] and text.not_understood(kind, report):
         raise NotUnderstood(kind, report)
     if not report["rows"]:
-        raise UsageError(telling.nothing(kind, paths, report))
+        raise UsageError(text.nothing(kind, paths, report))
     return report, rows
 
 

@@ -162,7 +162,7 @@ def of_comparison(observed: Observed, found: Comparison) -> Cohorts:
         found.tallies,
         found.values,
         {cohort: observed.counts.kept[cohort] for cohort in observed.cohorts},
-        found.asked.by,
+        found.request.by,
         connections="(from observed where kept)",
         hosts="(select distinct boot_id, cohort from of_hosts)",
         tables=frozenset(tables),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tcpknee.runs import differences_told
+from tcpknee.runs import differences_text
 from tcpknee.runs.differences import Diff
 
 from . import export, figures, flames, html, page
@@ -26,10 +26,10 @@ def render(diff: Diff) -> str:
         {**page.payload(run, shown), "flame": flame},
         title=" and ".join(diff.names),
         diff=diff,
-        answer=differences_told.answer(diff),
-        paired=differences_told.how_paired(diff),
-        told=[(name, differences_told.told(one)) for name, one in zip(diff.names, (diff.a, diff.b), strict=True)],
-        doubts=list(differences_told.doubts(diff)),
+        answer=differences_text.answer(diff),
+        paired=differences_text.how_paired(diff),
+        told=[(name, differences_text.told(one)) for name, one in zip(diff.names, (diff.a, diff.b), strict=True)],
+        doubts=list(differences_text.doubts(diff)),
         rows=[row for one in diff.compared for row in _rows(one)],
         figures=shown,
         flame_labels=[graph["label"] for graph in flame["graphs"]] if flame else [],
@@ -43,7 +43,7 @@ def render(diff: Diff) -> str:
 def _rows(one: Any) -> list[dict[str, Any]]:
     """A row per metric, as the terminal has it; the first says of what."""
     return [
-        {"where": one.where if not place else "", "cells": differences_told.row(one, verdict), "word": verdict.word}
+        {"where": one.where if not place else "", "cells": differences_text.row(one, verdict), "word": verdict.word}
         for place, verdict in enumerate(one.verdicts)
-        if differences_told.is_headline(verdict)
+        if differences_text.is_headline(verdict)
     ]

@@ -8,7 +8,7 @@ from typing import Any
 from tcpknee.errors import UsageError
 from tcpknee.live.profile import Profile
 
-from . import export, flames, html, profile_told
+from . import export, flames, html, profile_text
 
 
 def save(found: Profile, path: Path, against: Profile | None = None) -> Path:
@@ -22,21 +22,21 @@ def save(found: Profile, path: Path, against: Profile | None = None) -> Path:
 def page(found: Profile, against: Profile | None = None) -> str:
     """The profile as a page."""
     about = found.about
-    warnings = list(profile_told.warnings(found))
+    warnings = list(profile_text.warnings(found))
     if against is not None:
-        warnings += [f"{against.folder}: {line}" for line in profile_told.warnings(against)]
+        warnings += [f"{against.folder}: {line}" for line in profile_text.warnings(against)]
     return html.flame_page(
         "profile.html.j2",
         {"flame": data(found, against)},
         title=f"What the network costs this host, {about['seconds']:.3g} s from {about['began']}",
-        answer=profile_told.answer(found),
+        answer=profile_text.answer(found),
         against=_named(against) if against is not None else None,
         warnings=warnings,
         tables=_tables(found, against),
         caption=_caption(against),
         has_stacks=bool(found.classes),
         command=about.get("command"),
-        facts=[*profile_told.cost(found), *_host(about)],
+        facts=[*profile_text.cost(found), *_host(about)],
     )
 
 
@@ -56,12 +56,12 @@ def _stacks(found: Profile, scale: float = 1.0) -> flames.Stacks:
 
 def _tables(found: Profile, against: Profile | None) -> list[dict[str, Any]]:
     """Those above the flame graph, and the two below it."""
-    beside = profile_told.beside(against, found) if against is not None else []
+    beside = profile_text.beside(against, found) if against is not None else []
     told = [
-        ("beside", "Beside the other", profile_told.BESIDE_HEADS, beside),
-        ("classes", "Processor time", profile_told.CLASS_HEADS, profile_told.classes(found)),
-        ("counts", "Counted", profile_told.COUNT_HEADS, profile_told.counts(found)),
-        ("sizes", "Sizes", profile_told.SIZE_HEADS, profile_told.sizes(found)),
+        ("beside", "Beside the other", profile_text.BESIDE_HEADS, beside),
+        ("classes", "Processor time", profile_text.CLASS_HEADS, profile_text.classes(found)),
+        ("counts", "Counted", profile_text.COUNT_HEADS, profile_text.counts(found)),
+        ("sizes", "Sizes", profile_text.SIZE_HEADS, profile_text.sizes(found)),
     ]
     return [dict(zip(("name", "title", "heads", "rows"), one, strict=True)) for one in told]
 

@@ -11,7 +11,7 @@ import numpy as np
 from tcpknee.errors import UsageError
 from tcpknee.live.trace import Trace
 
-from . import export, html, marks, palette, sources, theme, told
+from . import export, html, marks, palette, sources, theme, trace_text
 from .connections import HOW_TO_LOOK, Connection, Connections
 from .encode import Block, packed
 from .sources import Panel
@@ -73,14 +73,14 @@ def page(trace: Trace) -> str:
             "layouts": theme.layouts(),
         },
         title=_title(trace),
-        counted=told.counted(trace),
-        warnings=[*told.gaps(trace), *_lost(trace)],
-        heads=told.HEADS,
-        rows=[(inks.get(row["cookie"]), told.row(row)) for row in trace.summary[:TOLD_AT_MOST]],
+        counted=trace_text.counted(trace),
+        warnings=[*trace_text.gaps(trace), *_lost(trace)],
+        heads=trace_text.HEADS,
+        rows=[(inks.get(row["cookie"]), trace_text.row(row)) for row in trace.summary[:TOLD_AT_MOST]],
         left_out=max(len(trace.summary) - TOLD_AT_MOST, 0),
         caption=" ".join([*_notes(series), HOW_TO_LOOK]),
         command=about.get("command"),
-        facts=[*told.cost(about["cost"], about["seconds"]), *_host(about)],
+        facts=[*trace_text.cost(about["cost"], about["seconds"]), *_host(about)],
     )
 
 

@@ -89,7 +89,7 @@ class Diff:
 
     def json(self) -> dict[str, Any]:
         """The object that `--json` prints."""
-        from .differences_told import as_json
+        from .differences_text import as_json
 
         return as_json(self)
 

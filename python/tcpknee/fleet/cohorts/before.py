@@ -51,21 +51,23 @@ def adjusted(observed: Observed) -> list[Adjusted]:
 
     Raises UsageError (one of them is of a time that DATA has too), and as `opened` and `Fleet.gather`.
     """
-    asked = observed.asked
-    if not asked.before:
+    request = observed.request
+    if not request.before:
         return []
     own = [metric for metric in observed.metrics if metric.table == "connections"]
     means = ", ".join(f"avg({metric.name}) as {metric.name}" for metric in own)
     units = observed.fleet.database.sql("select distinct host_id, unit from observed where unit is not null")
-    with opened([Path(folder) for folder in asked.before], partial=asked.partial, units=units.to_arrow_table()) as past:
+    with opened(
+        [Path(folder) for folder in request.before], partial=request.partial, units=units.to_arrow_table()
+    ) as past:
         if twin := in_both(past.boots, observed.fleet.boots):
             raise UsageError(
                 f"before: has boot {twin.boot_id} of {twin.host or twin.host_id} over a time that DATA has too; "
                 "expected the period before the experiment alone. Leave out of --before, or of DATA, what is of both."
             )
-        cluster = f"cast('0x' || left(md5({asked.cluster_of}), 16) as ubigint) as cluster"
-        size = f"coalesce(bytes_acked, 0) >= {asked.min_bytes}"
-        past.gather("past", ", ".join([cluster, *(metric.name for metric in own)]), asked.where, besides=size)
+        cluster = f"cast('0x' || left(md5({request.cluster_of}), 16) as ubigint) as cluster"
+        size = f"coalesce(bytes_acked, 0) >= {request.min_bytes}"
+        past.gather("past", ", ".join([cluster, *(metric.name for metric in own)]), request.where, besides=size)
         rows = past.database.sql(f"select cluster, {means} from past group by cluster").to_arrow_table()
     observed.fleet.database.register("past", rows)
     found = []

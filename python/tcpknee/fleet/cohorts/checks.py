@@ -239,7 +239,7 @@ def _mix(observed: Observed, tallies: dict[str, dict[str, Tally]]) -> Iterator[s
             )
             if a is None or b is None or not a.rows or not b.rows:
                 continue
-            found = ratio(a, b, 0.5, seed=observed.asked.seed)
+            found = ratio(a, b, 0.5, seed=observed.request.seed)
             if math.isnan(found.low):
                 continue
             if max(found.value, 1 / found.value) > 1 + UNLIKE and not found.low <= 1 <= found.high:

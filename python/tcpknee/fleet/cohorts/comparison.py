@@ -15,11 +15,11 @@ from tcpknee.fleet.statistics import Interval, Tally
 from tcpknee.writing import replacing
 
 from . import before, checks, effects, stratified
-from .asked import Asked, checked
 from .before import Adjusted
 from .effects import MetricEffect
 from .metrics import Metric
 from .observed import Counts, Observed, observe
+from .request import Request, checked
 from .stratified import Stratum
 from .verdicts import Verdict, interval_json, judge, spread
 
@@ -28,7 +28,7 @@ from .verdicts import Verdict, interval_json, judge, spread
 class Comparison:
     """Cohorts of connections, compared. `str()` is the text of `knee fleet compare`, `as_json()` its `--json`."""
 
-    asked: Asked
+    request: Request
     counts: Counts
     cohorts: tuple[str, ...]
     """The baseline first."""
@@ -60,7 +60,7 @@ class Comparison:
         counts = self.counts
         return {
             "schema": 1,
-            "by": self.asked.by,
+            "by": self.request.by,
             "baseline": self.baseline,
             "clusters": self.clusters,
             "connections": {
@@ -101,9 +101,9 @@ class Comparison:
         return path
 
     def __str__(self) -> str:
-        from .told import told
+        from .text import lines
 
-        return "\n".join(told(self))
+        return "\n".join(lines(self))
 
 
 def compare(*data: Path | str | Lake, **options: Any) -> Comparison:
@@ -136,7 +136,7 @@ def comparing(
     Raises UsageError (an option; there are not two cohorts), RunFolderError (DATA cannot be read or contradicts itself,
     unless `partial`).
     """
-    asked = checked(
+    request = checked(
         by,
         min_bytes=min_bytes,
         margin=margin,
@@ -151,31 +151,31 @@ def comparing(
         seed=seed,
     )
     with opened(data, tags=tags, partial=partial, memory=memory) as fleet, fleet.telling():
-        observed = observe(fleet, asked)
-        yield observed, _compared(observed, asked)
+        observed = observe(fleet, request)
+        yield observed, _compared(observed, request)
 
 
-def _compared(observed: Observed, asked: Asked) -> Comparison:
-    checks.check_data(observed, partial=asked.partial)
+def _compared(observed: Observed, request: Request) -> Comparison:
+    checks.check_data(observed, partial=request.partial)
     adjusted = before.adjusted(observed)
     adoption = {cohort: observed.counts.adoption(cohort) for cohort in observed.cohorts}
     tallies = {cohort: observed.tallies(cohort, observed.metrics) for cohort in observed.cohorts}
-    verdicts = judge(observed.metrics, tallies, adoption, margin=asked.margin, seed=asked.seed)
+    verdicts = judge(observed.metrics, tallies, adoption, margin=request.margin, seed=request.seed)
     warnings = list(checks.warnings(observed, tallies, adoption))
-    bands = {name: stratified.banded(observed, name, observed.metrics) for name in asked.strata}
+    bands = {name: stratified.banded(observed, name, observed.metrics) for name in request.strata}
     listed = [one for found in bands.values() for one in stratified.judged(observed, found, adoption)]
     warnings += stratified.disagreements(verdicts, listed)
     again = []
-    if asked.reweight is not None:
-        weighted = stratified.reweighted(bands[asked.reweight])
-        again = judge(observed.metrics, weighted, adoption, margin=asked.margin, seed=asked.seed)
+    if request.reweight is not None:
+        weighted = stratified.reweighted(bands[request.reweight])
+        again = judge(observed.metrics, weighted, adoption, margin=request.margin, seed=request.seed)
     values = {
-        cohort: {name: spread(one, seed=asked.seed) for name, one in own.items() if one.rows}
+        cohort: {name: spread(one, seed=request.seed) for name, one in own.items() if one.rows}
         for cohort, own in tallies.items()
     }
     notes = observed.fleet.notes
     return Comparison(
-        asked,
+        request,
         observed.counts,
         observed.cohorts,
         observed.clusters,

@@ -70,7 +70,7 @@ class MetricEffect:
 
 def estimate(observed: Observed, notes: list[str]) -> list[MetricEffect]:
     """Effects of each arm but the baseline's, where cohorts are arms of a design that can tell them."""
-    if observed.asked.by != "arm":
+    if observed.request.by != "arm":
         return []
     designs = [row[0] for row in observed.ask("select distinct design from observed where kept and design is not null")]
     if len(designs) != 1 or designs[0] not in _DESIGNS:

@@ -16,9 +16,9 @@ from tcpknee.errors import UsageError
 from tcpknee.fleet.connections import clusters
 from tcpknee.fleet.statistics import Clusters, Tally, tally
 
-from . import asked as asking
-from .asked import Asked
+from . import request as requests
 from .metrics import METRICS, Metric
+from .request import Request
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,7 +68,7 @@ class Observed:
     """The tables `observed` (a row per connection, `kept` or not) and `of_hosts`, and what they hold."""
 
     fleet: Fleet
-    asked: Asked
+    request: Request
     counts: Counts
     cohorts: tuple[str, ...]
     """The baseline first, then the largest first."""
@@ -113,42 +113,42 @@ def _numbers(column: Any, *, float_: bool) -> npt.NDArray[Any]:
     return np.asarray(values, dtype=np.float64) if float_ else values
 
 
-def observe(fleet: Fleet, asked: Asked) -> Observed:
+def observe(fleet: Fleet, request: Request) -> Observed:
     """Gathers what is asked for. Raises UsageError: there are not two cohorts with connections."""
     database = fleet.database
     is_kept = " and ".join(
         [
-            f"coalesce(bytes_acked, 0) >= {asked.min_bytes}" if asked.min_bytes else "true",
-            "coalesce(triggered, false)" if asked.triggered else "true",
+            f"coalesce(bytes_acked, 0) >= {request.min_bytes}" if request.min_bytes else "true",
+            "coalesce(triggered, false)" if request.triggered else "true",
         ]
     )
     columns = [
-        f"cast({asked.cohort} as varchar) as cohort",
-        f"cast('0x' || left(md5({asked.cluster_of}), 16) as ubigint) as cluster",
+        f"cast({request.cohort} as varchar) as cohort",
+        f"cast('0x' || left(md5({request.cluster_of}), 16) as ubigint) as cluster",
         *_KEPT,
         *_OF_ARMS,
         "triggered",
-        f"{is_kept} and {asked.cluster_of} is not null as kept",
+        f"{is_kept} and {request.cluster_of} is not null as kept",
         *(metric.name for metric in _OWN),
     ]
-    fleet.gather("observed", ", ".join(columns), asked.where)
-    counts = _counts(fleet, asked)
-    cohorts = _cohorts(fleet, asked, counts)
+    fleet.gather("observed", ", ".join(columns), request.where)
+    counts = _counts(fleet, request)
+    cohorts = _cohorts(fleet, request, counts)
     listed = ", ".join(map(sql.literal, cohorts))
     database.execute(f"update observed set kept = false where kept and (cohort is null or cohort not in ({listed}))")
     has_hosts = fleet.make_hosts()
     if has_hosts:
         _attribute_hosts(fleet, cohorts)
     known = _known(fleet, has_hosts)
-    words = asked.cluster or "unit"
+    words = request.cluster or "unit"
     if words == "unit":
         words = clusters.units_told(database, "observed where kept")
-    return Observed(fleet, asked, counts, cohorts, has_hosts, words, known)
+    return Observed(fleet, request, counts, cohorts, has_hosts, words, known)
 
 
-def _counts(fleet: Fleet, asked: Asked) -> Counts:
-    idle = "triggered is not true" if asked.triggered else "triggered is false"
-    small = f"coalesce(bytes_acked, 0) < {asked.min_bytes}" if asked.min_bytes else "false"
+def _counts(fleet: Fleet, request: Request) -> Counts:
+    idle = "triggered is not true" if request.triggered else "triggered is false"
+    small = f"coalesce(bytes_acked, 0) < {request.min_bytes}" if request.min_bytes else "false"
     rows = fleet.database.execute(
         f"select cohort, count(*), count(*) filter (where kept), count(*) filter (where {small}), "
         f"count(*) filter (where not ({small}) and {idle}), coalesce(sum(bytes_acked), 0) "
@@ -166,22 +166,21 @@ def _counts(fleet: Fleet, asked: Asked) -> Counts:
     )
 
 
-def _cohorts(fleet: Fleet, asked: Asked, counts: Counts) -> tuple[str, ...]:
+def _cohorts(fleet: Fleet, request: Request, counts: Counts) -> tuple[str, ...]:
     """The baseline, then the largest others. Raises UsageError."""
     if not counts.total:
-        raise UsageError(f'where: "{asked.where}": holds for no connection of DATA.' if asked.where else _NOTHING)
+        raise UsageError(f'where: "{request.where}": holds for no connection of DATA.' if request.where else _NOTHING)
     if not counts.of_cohorts:
-        raise UsageError(f"by: no connection has {asked.by}; expected a column or tag that tells cohorts apart.")
+        raise UsageError(f"by: no connection has {request.by}; expected a column or tag that tells cohorts apart.")
     if len(counts.of_cohorts) == 1:
         [only] = counts.of_cohorts
         raise UsageError(
-            f"by: all {counts.of_cohorts[only]:,} connections have {asked.by} {only}, so that there is nothing to "
+            f"by: all {counts.of_cohorts[only]:,} connections have {request.by} {only}, so that there is nothing to "
             "compare it with; expected two cohorts. Give DATA of another one, or another --by."
         )
-    if asked.baseline is not None and asked.baseline not in counts.of_cohorts:
-        raise UsageError(
-            f'baseline: got "{asked.baseline}"; {human.suggest(asked.baseline, list(counts.of_cohorts), "expected")}'
-        )
+    if request.baseline is not None and request.baseline not in counts.of_cohorts:
+        expected = human.suggest(request.baseline, list(counts.of_cohorts), "expected")
+        raise UsageError(f'baseline: got "{request.baseline}"; {expected}')
     listed = list(counts.of_cohorts)[:MOST_COHORTS]
     if len(counts.of_cohorts) > MOST_COHORTS:
         rest = sum(list(counts.of_cohorts.values())[MOST_COHORTS:])
@@ -191,16 +190,16 @@ def _cohorts(fleet: Fleet, asked: Asked, counts: Counts) -> tuple[str, ...]:
         )
     for name in [name for name in listed if counts.kept[name] < LEAST]:
         why = (
-            f"{asked.by} {name} has {human.counted(counts.kept[name], 'connection')} to compare, of "
-            f"{counts.of_cohorts[name]:,} in DATA{_because(asked)}; expected {LEAST} at least"
+            f"{request.by} {name} has {human.counted(counts.kept[name], 'connection')} to compare, of "
+            f"{counts.of_cohorts[name]:,} in DATA{_because(request)}; expected {LEAST} at least"
         )
-        if not asked.partial:
+        if not request.partial:
             raise UsageError(f"by: {why}. Give more DATA, or leave fewer out. --partial compares what there is.")
         fleet.notes.append(f"not to be relied on: {why}.")
     listed = [name for name in listed if counts.kept[name]]
     if len(listed) < 2:
-        raise UsageError(f"by: fewer than two of {asked.by} have a connection to compare{_because(asked)}.")
-    first = asked.baseline or next((name for name in ("control", "cubic") if name in listed), listed[0])
+        raise UsageError(f"by: fewer than two of {request.by} have a connection to compare{_because(request)}.")
+    first = request.baseline or next((name for name in ("control", "cubic") if name in listed), listed[0])
     if first not in listed:
         raise UsageError(f"baseline: {first} has no connection to compare with; expected one of {', '.join(listed)}.")
     return (first, *(name for name in listed if name != first))
@@ -209,10 +208,10 @@ def _cohorts(fleet: Fleet, asked: Asked, counts: Counts) -> tuple[str, ...]:
 _NOTHING = "DATA: holds no connection; expected some that sent data."
 
 
-def _because(asked: Asked) -> str:
+def _because(request: Request) -> str:
     words = [
-        f"at least {asked.min_bytes / 1e6:g} MB" if asked.min_bytes else "",
-        "triggered" if asked.triggered else "",
+        f"at least {request.min_bytes / 1e6:g} MB" if request.min_bytes else "",
+        "triggered" if request.triggered else "",
     ]
     told = " and ".join(filter(None, words))
     return f" ({told})" if told else ""
@@ -274,12 +273,12 @@ def strata(observed: Observed, name: str) -> list[tuple[str, str]]:
             ) as access
             where {client} = access.client
         """)
-    if name in asking.LIMITS:
-        return [(label, f"{asking.band(name)} = {sql.literal(label)}") for label in asking.bands(name)]
+    if name in requests.LIMITS:
+        return [(label, f"{requests.band(name)} = {sql.literal(label)}") for label in requests.bands(name)]
     if name == "prefix":
         rows = observed.ask(
             "select remote_prefix from observed where kept and remote_prefix is not null group by 1 "
-            f"order by count(*) desc, 1 limit {asking.MOST_PREFIXES}"
+            f"order by count(*) desc, 1 limit {requests.MOST_PREFIXES}"
         )
         return [(prefix, f"remote_prefix = {sql.literal(prefix)}") for (prefix,) in rows]
     return _of_table(observed, name)

@@ -51,13 +51,13 @@ def banded(observed: Observed, name: str, metrics: Sequence[Metric]) -> Banded:
 
 def judged(observed: Observed, found: Banded, adoption: dict[str, float]) -> list[Stratum]:
     """Verdicts within each stratum, corrected within it."""
-    asked = observed.asked
+    request = observed.request
     return [
         Stratum(
             found.name,
             label,
             found.connections[label],
-            judge(observed.metrics, tallies, adoption, margin=asked.margin, seed=asked.seed),
+            judge(observed.metrics, tallies, adoption, margin=request.margin, seed=request.seed),
         )
         for label, tallies in found.tallies.items()
     ]

@@ -1,4 +1,4 @@
-"""One claim run and judged."""
+"""Runs claims and judges them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tcpknee.runs.terms import OfCells
 from tcpknee.writing import replacing
 
 from . import checks
-from .checks.asked import Asked
+from .checks.check import Request
 from .claim import ENGINES, Claim, OnKernel
 from .quick import with_values
 
@@ -69,7 +69,7 @@ class Result:
 
     @property
     def holds(self) -> bool:
-        """Is there nothing that failed? What cannot be tested here has not."""
+        """True if nothing failed. A claim that cannot be tested here has not failed."""
         return self.verdict in (REPRODUCED, NOT_TESTABLE)
 
 
@@ -83,7 +83,7 @@ def _own_form(claim: Claim, engine: str) -> OnKernel | None:
 
 
 def text_of(claim: Claim, form: Form) -> str:
-    """The scenario that is run for it. A kernel's own form has no short one."""
+    """Returns the text of the scenario to run. A kernel's own form has no short one."""
     text = scenario_of(claim, form.engine).read_text(encoding="utf-8")
     values = dict(claim.quick) if form.quick and not _own_form(claim, form.engine) else {}
     if form.seed is not None:
@@ -92,7 +92,7 @@ def text_of(claim: Claim, form: Form) -> str:
 
 
 def sha256(claim: Claim, engine: str) -> str:
-    """Of the files that say what an engine checks: they changed when it changes."""
+    """Digests the files that say what an engine checks."""
     found = hashlib.sha256()
     if claim.has_scenario:
         found.update(scenario_of(claim, engine).read_bytes())
@@ -133,7 +133,7 @@ def _judge(claim: Claim, form: Form, out: Path, resume: bool, workers: int | Non
             seed = run.meta["seed"] if run else form.seed or 1
             # A new one: what an interrupted check left is no part of another.
             folder = next_free(out, f"{claim.id}-check")
-            found = checks.find(claim.check)(Asked(run, seed, form.quick, folder))
+            found = checks.find(claim.check)(Request(run, seed, form.quick, folder))
             outcomes += found.outcomes
             ours += found.ours
     except KernelUnsupported as error:
@@ -163,7 +163,7 @@ def _run(claim: Claim, form: Form, out: Path, resume: bool, workers: int | None,
 
 
 def _shown(expression: str, run: Run) -> str:
-    """The value of an expression over the repetitions, with its interval."""
+    """Evaluates an expression over the repetitions, with its interval."""
     node = parse_value(expression)
     meanings = OfCells(run.meta["cells"], run.summary)
     place = meanings.places(terms_in(node))[0]
@@ -205,7 +205,7 @@ def _result(
 
 
 def _read(path: Path, claim: Claim, form: Form) -> Result | None:
-    """A verdict that was written before, if it is of the same form and of the files as they are now."""
+    """Reads a stored verdict, if it has the same form and digest."""
     with suppress(OSError, ValueError, TypeError, RunFolderError):
         found = Result(**reading.json_of(path))
         same = (found.engine, found.quick, found.sha256) == (form.engine, form.quick, sha256(claim, form.engine))

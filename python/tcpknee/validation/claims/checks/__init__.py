@@ -1,6 +1,6 @@
 """Checks of claims that a scenario cannot say: each runs something real, and can fail.
 
-A check is a function in a file of its own. It gets an `Asked` and returns a `Found`; it raises `KernelUnsupported`
+A check is a function in a file of its own. It gets a `Request` and returns a `Found`; it raises `KernelUnsupported`
 where this machine cannot tell.
 """
 
@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
-from .asked import Asked, Found
+from .check import Found, Request
 
 _MODULES = {
     "advice-lan-wan": "advice_lan_wan",
@@ -39,7 +39,7 @@ _MODULES = {
 NAMES = tuple(_MODULES)
 """Every check."""
 
-Check = Callable[[Asked], Found]
+Check = Callable[[Request], Found]
 
 
 def find(name: str) -> Check:

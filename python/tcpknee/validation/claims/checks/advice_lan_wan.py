@@ -6,17 +6,17 @@ from dataclasses import replace
 
 from tcpknee.doctor.recommend import advised, by_namespace, of_role
 
-from .asked import Asked, Found, fact
+from .check import Found, Request, fact
 
 ARTICLE_RULE = "every-packet"
 """The article's kernel is a 4.19, which arms a pacing timer after every packet with data."""
 
 
-def check(asked: Asked) -> Found:
+def check(request: Request) -> Found:
     """CUBIC for the one, BBR with fq for the other, each with the numbers that decided it."""
     outcomes, ours = [], []
     for role, wanted in (("data-centre", "cubic"), ("public", "bbr")):
-        found = advised([replace(path, pacing_timer=ARTICLE_RULE) for path in of_role(role)], seed=asked.seed)
+        found = advised([replace(path, pacing_timer=ARTICLE_RULE) for path in of_role(role)], seed=request.seed)
         [space] = by_namespace(found)
         outcomes.append(fact(f"{role}: {wanted}", space.default == wanted, f"the default is {space.default}"))
         for advice in found:

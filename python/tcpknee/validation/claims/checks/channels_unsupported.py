@@ -8,7 +8,7 @@ from tcpknee.doctor.changes import CannotChange, Change, Channels
 from tcpknee.doctor.judge import judge
 from tcpknee.doctor.snapshot import Snapshot
 
-from .asked import Asked, Found, fact
+from .check import Found, Request, fact
 
 _INTERFACE = {"netns": "net:[1]", "interface": "eth0", "ifindex": 2, "operstate": "up", "loopback": False}
 
@@ -22,7 +22,7 @@ def _host(driver: str, channels: list[dict[str, object]]) -> Snapshot:
     return Snapshot.of(0, tables)
 
 
-def check(asked: Asked) -> Found:
+def check(request: Request) -> Found:
     """Said as a fact, without a change that cannot be made; and the change says so where somebody wants it."""
     one = _host("virtio_net", [{"netns": "net:[1]", "interface": "eth0", "combined": 1, "combined_max": 1}])
     none = _host("e1000", [])

@@ -8,7 +8,7 @@ import threading
 from tcpknee.live import trace
 
 from . import loopback
-from .asked import Asked, Found, fact
+from .check import Found, Request, fact
 
 _COLUMNS = ("t_ns", "snd_una", "snd_cwnd", "snd_ssthresh", "srtt_us")
 """What the article's script printed of each ACK."""
@@ -21,7 +21,7 @@ _TRACE_SEC = 20.0
 _ACKS_LEAST = 20
 
 
-def check(asked: Asked) -> Found:
+def check(request: Request) -> Found:
     """A row for each ACK, with what the script printed."""
     over, begun = threading.Event(), threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -29,7 +29,7 @@ def check(asked: Asked) -> Found:
         moved = threading.Thread(target=_transfer, args=(listener, begun, over), daemon=True)
         moved.start()
         found = trace.connections(
-            asked.folder / "trace",
+            request.folder / "trace",
             port=port,
             seconds=_TRACE_SEC,
             stop=over,

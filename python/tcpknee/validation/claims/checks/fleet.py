@@ -18,7 +18,7 @@ from tcpknee import provenance
 from tcpknee.evidence.expect import Outcome
 from tcpknee.evidence.expressions import parse_figure
 
-from .asked import Asked, Found, fact
+from .check import Found, Request, fact
 
 if TYPE_CHECKING:
     from tcpknee.fleet import Comparison
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 MIN_BYTES = 1_000_000
 
 
-def retrans(asked: Asked) -> Found:
+def retrans(request: Request) -> Found:
     """cubic < bbr2 < bbr1, of all segments of the hosts: the article has the counters of its hosts, which know no
     connections."""
-    table = _connections(asked, min_bytes=0)
+    table = _connections(request, min_bytes=0)
     outcomes = [
         _above("bbr1 / bbr2 of the retransmitted share of all segments >= 2", retransmitted(table, "bbr1", "bbr2"), 2),
         _above("bbr2 / cubic >= 1", retransmitted(table, "bbr2", "cubic"), 1),
@@ -44,35 +44,35 @@ def retrans(asked: Asked) -> Found:
     return Found(outcomes, ours)
 
 
-def throughput_low(asked: Asked) -> Found:
+def throughput_low(request: Request) -> Found:
     """At P25, bbr2 is like cubic: neither is shown to be faster, or by less than 10 %."""
-    found = ratio(_connections(asked), "delivery_rate_bits_per_sec", 0.25, "bbr2", "cubic")
+    found = ratio(_connections(request), "delivery_rate_bits_per_sec", 0.25, "bbr2", "cubic")
     same = found.low <= 1 <= found.high or (found.low > 0.9 and found.high < 1.1)
     outcome = fact("bbr2 / cubic of the delivery rate at P25 is 1, or within 10 % of it", same, _text(found))
     return Found([outcome], [("bbr2 ÷ cubic, P25", _text(found))])
 
 
-def throughput_high(asked: Asked) -> Found:
+def throughput_high(request: Request) -> Found:
     """cubic < bbr2 < bbr1 at the median, and bbr2 like bbr1 above."""
     rate = "delivery_rate_bits_per_sec"
     outcomes, ours = [], []
     for share, name in ((0.5, "P50"), (0.75, "P75")):
         for upper, lower in (("bbr2", "cubic"), ("bbr1", "bbr2")):
-            found = ratio(_connections(asked), rate, share, upper, lower)
+            found = ratio(_connections(request), rate, share, upper, lower)
             outcomes.append(_above(f"{upper} / {lower} of the delivery rate at {name} > 1", found, 1))
             ours.append((f"{upper} ÷ {lower}, {name}", _text(found)))
     return Found(outcomes, ours)
 
 
-def inflight(asked: Asked) -> Found:
+def inflight(request: Request) -> Found:
     """bbr1 has far more in flight than bbr2."""
-    cubic, bbr1 = _verdicts(asked, "inflight_pkts")
+    cubic, bbr1 = _verdicts(request, "inflight_pkts")
     return Found([_above("bbr1 / bbr2 of the median in flight >= 1.5", bbr1.ratio, 1.5)], _middles(cubic, bbr1))
 
 
-def inflight_vs_rtt(asked: Asked) -> Found:
+def inflight_vs_rtt(request: Request) -> Found:
     """What is in flight beyond the BDP grows faster with the RTT under bbr1."""
-    slopes = excess_slopes(_connections(asked))
+    slopes = excess_slopes(_connections(request))
     outcome = _above("slope of the excess in flight on the least RTT: bbr1 - bbr2 > 0", slopes[2], 0)
     ours = [(name, f"{_text(one)} packets/ms") for name, one in zip(("bbr1", "bbr2"), slopes, strict=False)]
     return Found([outcome], ours)
@@ -97,33 +97,33 @@ def excess_slopes(table: Mapping[str, np.ndarray]) -> tuple[Interval, Interval, 
     return of_bbr1, of_bbr2, apart
 
 
-def rtt(asked: Asked) -> Found:
+def rtt(request: Request) -> Found:
     """bbr2 has a lower RTT than bbr1."""
-    cubic, bbr1 = _verdicts(asked, "srtt_us")
+    cubic, bbr1 = _verdicts(request, "srtt_us")
     return Found([_above("bbr1 / bbr2 of the median smoothed RTT > 1", bbr1.ratio, 1)], _middles(cubic, bbr1))
 
 
-def rwnd_limited(asked: Asked) -> Found:
+def rwnd_limited(request: Request) -> Found:
     """bbr2 is less limited by the receiver's window."""
-    cubic, bbr1 = _verdicts(asked, "rwnd_limited_pct")
+    cubic, bbr1 = _verdicts(request, "rwnd_limited_pct")
     found = bbr1.ratio if bbr1.is_relative else bbr1.difference
     least = 1 if bbr1.is_relative else 0
     what = f"bbr1 {'/' if bbr1.is_relative else '-'} bbr2 of the mean share limited by the window > {least}"
     return Found([_above(what, found, least)], _middles(cubic, bbr1))
 
 
-def reordering(asked: Asked) -> Found:
+def reordering(request: Request) -> Found:
     """Fewer reordering events with bbr2, or no difference shown."""
-    cubic, bbr1 = _verdicts(asked, "reord_seen")
+    cubic, bbr1 = _verdicts(request, "reord_seen")
     outcome = fact("bbr2 has fewer events than bbr1, or no difference is shown", bbr1.word != "better", bbr1.told)
     return Found([outcome], _middles(cubic, bbr1))
 
 
-def minrtt_vs_bw(asked: Asked) -> Found:
+def minrtt_vs_bw(request: Request) -> Found:
     """The bands of access rates are found again in min_rtt against bandwidth."""
-    bands = _true_rates(asked)
+    bands = _true_rates(request)
     rates = np.unique(list(bands.values()))
-    table = _connections(asked)
+    table = _connections(request)
     known = np.isfinite(table["delivery_rate_bits_per_sec"])
     right = total = 0
     for prefix in np.unique(table["remote_prefix"][known]):
@@ -159,9 +159,9 @@ def _middles(*verdicts: Verdict) -> list[tuple[str, str]]:
     return [*found, ("bbr2", interval_of(kind, verdicts[0].base))]
 
 
-def _verdicts(asked: Asked, metric: str) -> tuple[Verdict, Verdict]:
+def _verdicts(request: Request, metric: str) -> tuple[Verdict, Verdict]:
     """Those about cubic and bbr1, each against bbr2."""
-    found = _compared(_fleet(asked))
+    found = _compared(_fleet(request))
     return found.verdict(metric, "cubic"), found.verdict(metric, "bbr1")
 
 
@@ -196,8 +196,8 @@ def _over(
     return statistics.ratio(tally(upper), tally(lower), share, seed=1)
 
 
-def _connections(asked: Asked, *, min_bytes: int = MIN_BYTES) -> dict[str, np.ndarray]:
-    return read(_fleet(asked), min_bytes)
+def _connections(request: Request, *, min_bytes: int = MIN_BYTES) -> dict[str, np.ndarray]:
+    return read(_fleet(request), min_bytes)
 
 
 @cache
@@ -219,11 +219,11 @@ def read(folder: Path, min_bytes: int = MIN_BYTES) -> dict[str, np.ndarray]:
     return {name: table[name].to_numpy() for name in columns}
 
 
-def _true_rates(asked: Asked) -> dict[str, float]:
+def _true_rates(request: Request) -> dict[str, float]:
     """The access rate of each prefix, from what the fleet was made of."""
     import csv
 
-    with (_fleet(asked) / "paths.csv").open(encoding="utf-8", newline="") as file:
+    with (_fleet(request) / "paths.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     return {row["prefix"]: float(parse_figure(row["path.rate"]).quantity.values[0]) for row in rows}
 
@@ -232,15 +232,15 @@ _MADE: dict[int, Path] = {}
 """Fleets that this process has made or found, by their seed."""
 
 
-def _fleet(asked: Asked) -> Path:
+def _fleet(request: Request) -> Path:
     """The fleet that all these claims share, simulated where it is not there yet. It has no short form: paths differ so
     much that fewer of them tell nothing."""
     from tcpknee.fleet import synthetic
 
-    folder = _MADE.get(asked.seed, asked.folder)
+    folder = _MADE.get(request.seed, request.folder)
     if not (folder / "fleet.json").is_file():
-        folder = asked.folder.parent / f"fleet-seed-{asked.seed}-{provenance.engine_version()}"
+        folder = request.folder.parent / f"fleet-seed-{request.seed}-{provenance.engine_version()}"
     if not (folder / "fleet.json").is_file():
-        synthetic.write(synthetic.read("edge").changed(seed=asked.seed), folder)
-    _MADE[asked.seed] = folder
+        synthetic.write(synthetic.read("edge").changed(seed=request.seed), folder)
+    _MADE[request.seed] = folder
     return folder

@@ -24,7 +24,7 @@ from tcpknee.live.qdiscs import Latency, qdiscs
 from tcpknee.runs.kernel import environment
 
 from . import steps
-from .asked import Asked, Found, fact, text_of
+from .check import Found, Request, fact, text_of
 from .qdisc_waits import BURST_PKTS, KINDS, RATE_BITS_PER_SEC, WIRE_BYTES
 
 _TIMEOUT_SEC = 60
@@ -37,16 +37,16 @@ _NEAR = 0.2
 """How far the median of known waits may be off: a bucket of the histogram is 12.5 % wide, and timers are late."""
 
 
-def check(asked: Asked) -> Found:
+def check(request: Request) -> Found:
     """The RTT's variation in the simulator; the two histograms on the kernel."""
-    return _variation(asked) if asked.run is not None else _waits()
+    return _variation(request) if request.run is not None else _waits()
 
 
-def _variation(asked: Asked) -> Found:
+def _variation(request: Request) -> Found:
     """The mean of its variation, to stand beside its P99, which the scenario compares."""
-    begin_ns = float(asked.of_scenario.meta["cells"][0]["warmup_ns"])
+    begin_ns = float(request.of_scenario.meta["cells"][0]["warmup_ns"])
     means: dict[tuple[str, str], list[float]] = {}
-    for found in steps.of(asked.of_scenario, "rttvar_us"):
+    for found in steps.of(request.of_scenario, "rttvar_us"):
         cell = found.axes["path.rate"], found.axes["sender.send_stamps"]
         means.setdefault(cell, []).append(float(found.values[found.t_ns >= begin_ns].mean()))
     ours = []

@@ -7,7 +7,7 @@ from collections import defaultdict
 import numpy as np
 
 from . import steps
-from .asked import Asked, Found, fact, smaller, text_of
+from .check import Found, Request, fact, smaller, text_of
 
 _BELOW_SHARE = 0.9
 """Of the time that both transfers last, the window with GRO is at most the other one: "lies below"."""
@@ -16,10 +16,10 @@ _MSS_BYTES = 1448
 _POINTS = 2000
 
 
-def check(asked: Asked) -> Found:
+def check(request: Request) -> Found:
     """At each RTT: the peak before completion, and how long the one lies below the other."""
     pairs: dict[tuple[str, int], dict[str, steps.Steps]] = defaultdict(dict)
-    for found in steps.of(asked.of_scenario, "snd_cwnd"):
+    for found in steps.of(request.of_scenario, "snd_cwnd"):
         pairs[found.axes["path.rtt"], found.rep][found.axes["receiver.gro"]] = found
     outcomes, ours = [], []
     for rtt in dict.fromkeys(rtt for rtt, _ in pairs):

@@ -19,7 +19,7 @@ from tcpknee.errors import EngineError, KernelUnsupported
 from tcpknee.evidence.expect import Outcome
 from tcpknee.runs.kernel import environment
 
-from .asked import Asked, Found, fact
+from .check import Found, Request, fact
 
 _PROGRAMS = ("unshare", "ip", "tc", "sysctl")
 _WANTED = (("reno", ("pfifo",)), ("bbr", ("fq", "bfifo")), ("cubic", ("bfifo",)))
@@ -32,7 +32,7 @@ _TIMEOUT_SEC = 120
 """A second on an idle host."""
 
 
-def check(asked: Asked) -> Found:
+def check(request: Request) -> Found:
     """Both run at once, each with what its namespace was given; the host keeps its default."""
     missing = [program for program in _PROGRAMS if shutil.which(program, path=_search_path()) is None]
     if missing:

@@ -7,7 +7,7 @@ import numpy as np
 from tcpknee.evidence.stats import Floats
 
 from . import steps
-from .asked import Asked, Found, smaller, text_of
+from .check import Found, Request, smaller, text_of
 
 _BIN_NS = 50e6
 """A fourth of the 200 ms that PROBE_RTT takes, more than the round trip of 40 ms."""
@@ -16,9 +16,9 @@ _DIP = 0.9
 """Of the median rate; below is a dip."""
 
 
-def check(asked: Asked) -> Found:
+def check(request: Request) -> Found:
     """Depth (of the lowest bin, as a share of the median) and duration (of the longest dip) by algorithm."""
-    run = asked.of_scenario
+    run = request.of_scenario
     begin = float(run.meta["cells"][0]["warmup_ns"])
     dips: dict[str, list[tuple[float, float]]] = {"bbr1": [], "bbr2": []}
     for found in steps.of(run, "bytes_acked"):

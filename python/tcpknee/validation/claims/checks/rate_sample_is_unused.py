@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from tcpknee import _core
 
-from .asked import Asked, Found, fact
+from .check import Found, Request, fact
 
 _CONNECTIONS = 40
 _CONNECTIONS_QUICK = 5
@@ -48,14 +48,14 @@ _FLIGHT_MOST = 2**20
 """Packets, so that bytes in flight fit into the 32 bits that the stack has for them."""
 
 
-def check(asked: Asked) -> Found:
+def check(request: Request) -> Found:
     """CUBIC's answers are the same, all of them; bbr1's are not."""
-    count = _CONNECTIONS_QUICK if asked.quick else _CONNECTIONS
+    count = _CONNECTIONS_QUICK if request.quick else _CONNECTIONS
     outcomes, differing = [], {}
     for name in ("cubic", "bbr1"):
         differ = total = 0
         for number in range(count):
-            seed = asked.seed * 1_000_003 + number
+            seed = request.seed * 1_000_003 + number
             answers = zip(_answers(name, seed, None), _answers(name, seed, seed + 1), strict=True)
             compared = [plain == perturbed for plain, perturbed in answers]
             differ, total = differ + compared.count(False), total + len(compared)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from tcpknee.doctor.changes import Rps
 from tcpknee.doctor.cpus import of_mask
 
-from .asked import Asked, Found, fact
+from .check import Found, Request, fact
 
 _MASKS = {"0": (), "1": (0,), "3": (0, 1), "00000000,0000000c": (2, 3), "00000001,00000000": (32,)}
 
 
-def check(asked: Asked) -> Found:
+def check(request: Request) -> Found:
     """Each mask is the processors that its bits name, and the change that names them has the mask."""
     outcomes = []
     for mask, cpus in _MASKS.items():

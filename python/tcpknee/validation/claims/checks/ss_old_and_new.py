@@ -5,7 +5,7 @@ from __future__ import annotations
 from tcpknee.imports.functions import import_ss
 from tcpknee.writing import replacing
 
-from .asked import Asked, Found, fact
+from .check import Found, Request, fact
 
 _HEAD = "State Recv-Q Send-Q Local Address:Port Peer Address:Port\nESTAB 0 0 192.0.2.1:443 198.51.100.7:50123\n"
 
@@ -54,11 +54,11 @@ _OF_NEW = {
 """What the older line does not have."""
 
 
-def check(asked: Asked) -> Found:
+def check(request: Request) -> Found:
     """Each line is a row with the values that stand in it; what a line lacks is null."""
     outcomes, ours = [], []
     for name, line, absent in (("old", _OLD, _OF_NEW), ("new", _NEW, {})):
-        path = asked.folder / f"ss-{name}.txt"
+        path = request.folder / f"ss-{name}.txt"
         with replacing(path, make=True) as file:
             file.write((_HEAD + line).encode())
         rows = import_ss([path], strict=True).to_pylist()

@@ -5,21 +5,24 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tcpknee import human
 from tcpknee.fleet.statistics import Interval
 from tcpknee.say import aligned
 
-from .comparison import Comparison
 from .effects import MetricEffect
 from .metrics import QUANTILES, Metric
 from .verdicts import Verdict
 
+if TYPE_CHECKING:
+    from .comparison import Comparison
+
 WIDTH = 100
 
 
-def told(found: Comparison) -> Iterator[str]:
-    """Its lines."""
+def lines(found: Comparison) -> Iterator[str]:
+    """Writes the lines of a comparison."""
     yield from _wrapped(_what(found))
     for warning in found.warnings:
         yield from _wrapped(f"warning: {warning}.", indent="  ")
@@ -42,16 +45,16 @@ def told(found: Comparison) -> Iterator[str]:
 def _what(found: Comparison) -> str:
     counts = found.counts
     compared = sum(counts.kept[name] for name in found.cohorts)
-    parts = [f"{human.counted(compared, 'connection')} compared of {counts.total:,}, by {found.asked.by}."]
+    parts = [f"{human.counted(compared, 'connection')} compared of {counts.total:,}, by {found.request.by}."]
     left = [
-        (counts.unknown, f"tell no {found.asked.by}"),
-        (counts.too_small, f"moved less than {found.asked.min_bytes / 1e6:g} MB"),
-        (counts.not_triggered if found.asked.triggered else 0, "never left the initial window or were app-limited"),
+        (counts.unknown, f"tell no {found.request.by}"),
+        (counts.too_small, f"moved less than {found.request.min_bytes / 1e6:g} MB"),
+        (counts.not_triggered if found.request.triggered else 0, "never left the initial window or were app-limited"),
     ]
     told = [f"{_share(count / counts.total)} {why}" for count, why in left if count]
     if told:
         parts.append(f"Left out: {', '.join(told)}.")
-    elif counts.not_triggered and not found.asked.triggered:
+    elif counts.not_triggered and not found.request.triggered:
         parts.append(
             f"{_share(counts.not_triggered / counts.total)} never left the initial window or were app-limited, which "
             "dilutes differences: --triggered leaves them out."
@@ -91,7 +94,7 @@ def _scale(found: Comparison, metric: Metric) -> tuple[float, str]:
 def _further(found: Comparison, cohort: str) -> Iterator[str]:
     again = [one for one in found.reweighted if one.cohort == cohort]
     if again:
-        yield f"  with equal shares of {found.asked.reweight}:"
+        yield f"  with equal shares of {found.request.reweight}:"
         yield from _verdicts(found, again)
     yield from _effects([one for one in found.effects if one.arm == cohort and _is_seen(found, one.metric)])
     for one in found.adjusted:

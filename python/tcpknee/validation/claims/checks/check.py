@@ -1,4 +1,4 @@
-"""What checks get and return, and the comparison that they share with expectations."""
+"""The request and the result of a check, and the comparison that checks share with expectations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tcpknee.runs.results import Run
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """`run` is that of the claim's scenario, where it has one. `folder` is for files; it need not exist."""
 
     run: Run | None

@@ -1,4 +1,4 @@
-"""A trace of connections in words: the table and the lines that both the terminal and the page have."""
+"""The text of a trace of connections: table and lines for the terminal and the page."""
 
 from __future__ import annotations
 

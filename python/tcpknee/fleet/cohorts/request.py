@@ -1,4 +1,4 @@
-"""What a comparison is asked for, checked before anything is read."""
+"""The request for a comparison, checked before anything is read."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_PREFIXES = 8
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """The options of `knee fleet compare`, by their names there."""
 
     by: str = "algorithm"
@@ -72,7 +72,7 @@ def checked(
     reweight: str | None,
     seed: int,
     **others: object,
-) -> Asked:
+) -> Request:
     """Raises UsageError."""
     if not re.fullmatch(r"\w[\w.-]*", by):
         raise UsageError(f'by: got "{by}"; expected algorithm, kernel, host, arm, or another column or tag.')
@@ -89,7 +89,7 @@ def checked(
         raise UsageError(f'reweight: got "{reweight}"; expected one of those of --strata, which it weights alike.')
     if not 0 <= seed <= SEED_MAX:
         raise UsageError(f"seed: got {seed}; expected a whole number from 0 to {SEED_MAX}.")
-    return Asked(
+    return Request(
         by=by,
         min_bytes=min_bytes if isinstance(min_bytes, int) else size_bytes("min_bytes", min_bytes, example="1MB"),
         margin=margin if isinstance(margin, float) else _share(str(margin)),

@@ -1,4 +1,4 @@
-"""What came of an import, in words that its `Kind` has."""
+"""The report of an import as text, in the words of its `Kind`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .kinds import Kind
 _WORDS_SHOWN = 10
 
 
-def told(kind: Kind, report: Mapping[str, Any]) -> str:
+def summary(kind: Kind, report: Mapping[str, Any]) -> str:
     """How much was imported."""
     return re.sub(r"\{(\w+):(\w+)\}", lambda found: human.counted(report[found[1]], found[2]), kind.told)
 

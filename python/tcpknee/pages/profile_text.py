@@ -1,4 +1,4 @@
-"""A profile of a host in words: the tables and the lines that both the terminal and the page have."""
+"""The text of a profile of a host: tables and lines for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tcpknee import human
 from tcpknee.live.profile import Profile
 
-from . import told
+from . import trace_text
 
 CLASS_HEADS = ("class", "samples", "of busy time")
 COUNT_HEADS = ("counted", "in all", "per second", "per data skb sent")
@@ -73,7 +73,7 @@ def counts(found: Profile) -> list[list[str]]:
 
 def _amount(name: str, value: float) -> str:
     if name.endswith("_ns"):
-        return told.time_of(value)
+        return trace_text.time_of(value)
     if name.endswith("_bytes_sent"):
         return human.quantity("bytes", value)
     return f"{value:,.0f}"
@@ -110,7 +110,7 @@ def warnings(found: Profile) -> Iterator[str]:
 
 def cost(found: Profile) -> list[tuple[str, str]]:
     """What the profile itself took from this machine."""
-    return list(told.cost(found.about["cost"], found.about["seconds"])) if found.about["cost"]["programs"] else []
+    return list(trace_text.cost(found.about["cost"], found.about["seconds"])) if found.about["cost"]["programs"] else []
 
 
 BESIDE_HEADS = ("counted per second", "before", "now", "ratio")
