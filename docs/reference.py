@@ -10,7 +10,7 @@ from typing import Any
 from layout import code, sentence, table
 
 from tcpknee import _core, algorithms
-from tcpknee.cli import conform, registries
+from tcpknee.cli import registries
 from tcpknee.doctor.measure import comparison
 from tcpknee.doctor.rules import GROUPS, RULES
 from tcpknee.doctor.snapshot.tables import TABLES as OF_SNAPSHOTS
@@ -19,6 +19,7 @@ from tcpknee.runs import tables
 from tcpknee.validation.claims import checks, verdicts
 from tcpknee.validation.claims.catalogue import CLAIMS
 from tcpknee.validation.claims.claim import ENGINES, Claim
+from tcpknee.validation.conformance.text import value
 from tcpknee.validation.references import beside, reference
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -279,7 +280,7 @@ def _compared(file: str) -> list[beside.Beside]:
 
 
 def _outside(entry: beside.Beside) -> list[str]:
-    sides = [conform.value(entry.metric, side) for side in (entry.kernel, entry.sim)]
+    sides = [value(entry.metric, side) for side in (entry.kernel, entry.sim)]
     # A group is often called as its only algorithm is.
     named = entry.label if entry.label.startswith(f"{entry.group} ") else f"{entry.group}: {entry.label}"
     return [named, code(entry.metric), *sides]

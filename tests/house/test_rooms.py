@@ -8,6 +8,7 @@ from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+from rust_uses import circles
 from sources import files, read
 
 FRONT = Path("python/tcpknee")
@@ -43,21 +44,6 @@ ALLOWED: dict[str, set[str]] = {
 DOORS = {"__init__.py", "__main__.py"}
 """Modules beside the rooms that lead into them; the others serve every room, and import none."""
 
-CIRCLES = (
-    "cli.against cli.conform",
-    "datasets.dataset datasets.sql",
-    "doctor.changes",
-    "fleet.cohorts.comparison fleet.cohorts.told",
-    "live.watch.app live.watch.pages",
-    "pages.binned pages.cohorts",
-    "pages.run pages.series",
-    "runs.differences runs.differences_told",
-    "runs.engines runs.host_settings runs.kernel",
-    "runs.folder runs.store",
-    "runs.output runs.results",
-)
-"""Modules that still import each other, also lazily or for types; no more may. A folder stands for its modules."""
-
 READERS = {
     "runs.groups",
     "runs.results",
@@ -69,6 +55,19 @@ READERS = {
     "live.trace",
 }
 """What pages may read a run, a profile or a trace with: never what runs or takes one."""
+
+
+CIRCLES: dict[str, set[str]] = {
+    "a change is decoded by the registry of changes, which lists its kind": {
+        str(path.relative_to("python/tcpknee"))
+        for path in files()
+        if path.parent == FRONT / "doctor/changes" and path.suffix == ".py"
+    },
+    "the kernel engine holds host settings, which know the engines' jobs": {
+        f"runs/{name}.py" for name in ("engines", "host_settings", "kernel")
+    },
+}
+"""Circles that there may be, each with its reason."""
 
 
 @cache
@@ -87,11 +86,14 @@ def room_of(names: list[str]) -> str:
     return names[0] if names and names[0] in rooms() else ""
 
 
-def imported(path: Path) -> set[str]:
-    """Dotted names below `tcpknee` that a module imports, wherever in it."""
+def imported(path: Path, *, types: bool = True) -> set[str]:
+    """Dotted names below `tcpknee` that a module imports, wherever in it; without `types`, when it runs."""
     package = list(path.parent.parts)
-    found = set()
-    for node in ast.walk(ast.parse(read(FRONT / path))):
+    tree = _tree(path)
+    found, typing = set(), set() if types else _for_types(tree)
+    for node in ast.walk(tree):
+        if node in typing:
+            continue
         if isinstance(node, ast.Import):
             found |= {name.name.partition(".")[2] for name in node.names if name.name.split(".")[0] == "tcpknee"}
         elif isinstance(node, ast.ImportFrom):
@@ -104,6 +106,36 @@ def imported(path: Path) -> set[str]:
                 continue
             found |= {".".join([*base, name.name]) for name in node.names}
     return found
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(read(FRONT / path))
+
+
+def _for_types(tree: ast.Module) -> set[ast.AST]:
+    """What stands below `if TYPE_CHECKING`."""
+    of_types = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)]
+    return {inner for node in of_types for one in node.body for inner in ast.walk(one)}
+
+
+def uses() -> dict[Path, set[Path]]:
+    """Each module of the front, and those that it imports when it runs."""
+    modules = {_dotted(path): path for path in sources()}
+
+    def module(name: str) -> Path | None:
+        """That of a name, or of what has the name in it."""
+        return modules.get(name) or modules.get(name.rpartition(".")[0])
+
+    return {
+        path: {found for name in imported(path, types=False) if (found := module(name)) not in (None, path)}
+        for path in modules.values()
+    }
+
+
+def _dotted(path: Path) -> str:
+    names = path.with_suffix("").parts
+    return ".".join(names[:-1] if names[-1] == "__init__" else names)
 
 
 def graph() -> dict[str, set[str]]:
@@ -125,40 +157,11 @@ def test_there_is_no_circle_between_rooms() -> None:
     assert set(order) == rooms()
 
 
-def modules() -> dict[str, set[str]]:
-    """Each module, and the others of the front that it imports, lazily and for types too."""
-    known = {".".join(path.with_suffix("").parts): path for path in sources()}
-
-    def module(name: str) -> str | None:
-        parts = name.split(".")
-        heads = [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
-        return next((each for head in heads for each in (head, f"{head}.__init__") if each in known), None)
-
-    return {name: {found for each in imported(path) if (found := module(each))} for name, path in known.items()}
-
-
-def reached(graph: dict[str, set[str]], start: str) -> set[str]:
-    """What can be reached from a module by one import or more."""
-    found: set[str] = set()
-    waiting = list(graph[start])
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting.extend(graph[name])
-    return found
-
-
-def test_modules_import_each_other_only_where_listed() -> None:
-    imports = modules()
-    beyond = {name: reached(imports, name) for name in imports}
-    circles = {frozenset(other for other in beyond[name] if name in beyond[other]) for name in imports} - {frozenset()}
-    unlisted = [
-        sorted(circle)
-        for circle in circles
-        if not any(all(name.startswith(tuple(listed.split())) for name in circle) for listed in CIRCLES)
-    ]
-    assert not unlisted
+def test_no_module_imports_another_that_imports_it() -> None:
+    """Directly or by others, at its head or in a function: who reads or tests one needs no other then."""
+    found = [{str(path) for path in circle} for circle in circles(uses())]
+    assert not [circle for circle in found if not any(circle <= known for known in CIRCLES.values())]
+    assert all(any(circle <= known for circle in found) for known in CIRCLES.values()), "an exception that is none"
 
 
 def test_what_stands_beside_the_rooms_imports_none() -> None:
@@ -178,4 +181,6 @@ def test_pages_read_what_was_run_and_run_nothing() -> None:
 def test_the_imports_of_a_module_are_understood() -> None:
     assert "evidence.metrics.LIMITS" in imported(Path("live/watch/sample.py"))
     assert "runs.pool" in imported(Path("runs/phase.py"))
+    assert "runs.results.Run" in imported(Path("runs/output.py"))
+    assert "runs.results.Run" not in imported(Path("runs/output.py"), types=False)
     assert "human" in imported(Path("evidence/written.py"))

@@ -10,11 +10,10 @@ from tcpknee import say
 from tcpknee.runs import engines, progress
 from tcpknee.runs.output import SCHEMA
 from tcpknee.say import aligned
+from tcpknee.validation.conformance.text import value, verdict_line
 from tcpknee.validation.references import beside, reference
 from tcpknee.validation.references.beside import Beside
 from tcpknee.validation.references.reference import Reference
-
-from .conform import value, verdict_line
 
 
 def compare(file: Path, *, only: Sequence[str], workers: int | None, json: bool, quiet: bool) -> int:

@@ -57,14 +57,7 @@ def command(algorithms: tuple[str, ...], **given: Any) -> int:
     options_of = {key: name for key, name in compose.ARGUMENTS.items() if name != "algorithms"}
     refuse_both("knee compare", options_of, settings["set"])
     options = Options(**given)
-    api.check_engine(
-        options.engine or "sim",
-        options.bpf,
-        options.programs_as_root,
-        options.allow_host_settings,
-        options.measure,
-        options.workers,
-    )
+    api.check_engine(options.engine or "sim", **options.of_engine)
     with by_option("knee compare", of_compare(settings["set"])):
         text, file = compose.comparison(algorithms, **settings), "<command line>"
         scenario = api.parse(text, file)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tcpknee import human, say
+from tcpknee import say
 from tcpknee.errors import RunFolderError, UsageError
 from tcpknee.say import aligned
 
 from .options import PATH, Whole, foreign, json_option, out_option, quiet_option
 
 if TYPE_CHECKING:
-    from tcpknee.validation.conformance.conform import Compared, Verdict
+    from tcpknee.validation.conformance.conform import Compared
 
 _RUNS = Path("runs")
 
@@ -72,6 +72,7 @@ def _beside_this_kernel(
     from tcpknee.runs.folder import next_free
     from tcpknee.runs.output import SCHEMA
     from tcpknee.validation.conformance import conform, overlay
+    from tcpknee.validation.conformance.text import verdict_line
 
     if resume and out is None:
         raise UsageError(_no_folder(quick=quick))
@@ -126,6 +127,8 @@ def _no_folder(*, quick: bool) -> str:
 
 
 def _table(compared: list[Compared]) -> list[str]:
+    from tcpknee.validation.conformance.text import value
+
     rows = [["scenario", "cell", "metric", "sim", "kernel", "difference", "tolerance", ""]]
     for entry in compared:
         word = "ok" if entry.ok else "OUTSIDE"
@@ -143,23 +146,3 @@ def _table(compared: list[Compared]) -> list[str]:
             ]
         )
     return aligned(rows, left=(True, True, True, False, False, False, True, True))
-
-
-def value(metric: str, found: float | None) -> str:
-    """Of a metric, with its unit."""
-    if found is None:
-        return "none"
-    if metric.endswith("_bits_per_sec"):
-        return human.quantity("rate", found)
-    if "_us" in metric:
-        return human.quantity("time", found)
-    return f"{found:.3f}"
-
-
-def verdict_line(verdict: Verdict) -> str:
-    """What a tolerance over many cells came to."""
-    unit = f" {verdict.unit}" if verdict.unit else ""
-    word = "ok" if verdict.ok else "OUTSIDE"
-    return (
-        f"  {verdict.what}: {verdict.value:.3g}{unit} of {verdict.cells} cells, at most {verdict.limit:g}{unit}: {word}"
-    )

@@ -14,6 +14,7 @@ from .options import (
     PATH,
     SEED_MAX,
     Whole,
+    figure_options,
     force_option,
     foreign,
     foreign_files,
@@ -242,14 +243,7 @@ def compare(data: tuple[Path, ...], out: Path | None, json: bool, quiet: bool, *
 @data_options
 @compare_options
 @click.option("--out", metavar="FILE", type=PATH, help="By default fleet.html or FIGURE.FORMAT in this folder.")
-@click.option("--figure", metavar="NAME", help="Write only this figure.")
-@click.option(
-    "--format",
-    default="svg",
-    show_default=True,
-    type=click.Choice(("svg", "png")),
-    help="Format of --figure.",
-)
+@figure_options
 @force_option
 @foreign
 @json_option

@@ -75,6 +75,17 @@ def out_option(help: str) -> Callable[[Command], Command]:
     return click.option("--out", metavar="DIR", type=PATH, help=help)
 
 
+def figure_options(command: Command) -> Command:
+    """Options of every command that writes a page or one figure of it."""
+    formats = click.Choice(("svg", "png"))
+    for option in (
+        click.option("--format", default="svg", show_default=True, type=formats, help="Format of --figure."),
+        click.option("--figure", metavar="NAME", help="Write only this figure."),
+    ):
+        command = option(command)
+    return command
+
+
 force_option = click.option("--force", is_flag=True, expose_value=False, help="Replace the file that is there already.")
 """Of every command that writes files of which somebody gives the name."""
 
@@ -114,6 +125,12 @@ class Options:
     measure: tuple[str, ...] = ()
     cluster: str | None = None
     parts: str | None = None
+
+    @property
+    def of_engine(self) -> dict[str, Any]:
+        """The settings of the engine, by their names in `api.run`."""
+        names = ("bpf", "programs_as_root", "allow_host_settings", "measure", "workers")
+        return {name: getattr(self, name) for name in names}
 
 
 def running_options(command: Command) -> Command:

@@ -10,7 +10,7 @@ import click
 from tcpknee import say
 from tcpknee.errors import UsageError
 
-from .options import PATH, Whole, force_option, foreign, free, is_given, quiet_option
+from .options import PATH, Whole, figure_options, force_option, foreign, free, is_given, quiet_option
 
 
 @click.command("report", short_help="Write the report of a folder of tables, or one figure.")
@@ -22,14 +22,7 @@ from .options import PATH, Whole, force_option, foreign, free, is_given, quiet_o
     help="Of a profile: lay this other profile beside it. Two runs: knee diff --report.",
 )
 @click.option("--out", metavar="FILE", type=PATH, help="By default DIR/report.html or DIR/FIGURE.FORMAT.")
-@click.option("--figure", metavar="NAME", help="Write only this figure.")
-@click.option(
-    "--format",
-    default="svg",
-    show_default=True,
-    type=click.Choice(("svg", "png")),
-    help="Format of --figure.",
-)
+@figure_options
 @click.option(
     "--condition",
     metavar="N",

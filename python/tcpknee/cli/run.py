@@ -53,14 +53,7 @@ def _run(files: Sequence[Path], options: Options) -> int:
 
     if options.resume:
         return _resume(files, options)
-    api.check_engine(
-        options.engine or "sim",
-        options.bpf,
-        options.programs_as_root,
-        options.allow_host_settings,
-        options.measure,
-        options.workers,
-    )
+    api.check_engine(options.engine or "sim", **options.of_engine)
     stems = [_stem(file) for file in files]
     if options.out and len(set(stems)) < len(stems):
         twice = next(stem for stem in stems if stems.count(stem) > 1)
@@ -117,11 +110,7 @@ def _resume(files: Sequence[Path], options: Options) -> int:
             out=options.out,
             resume=True,
             engine=options.engine,
-            bpf=options.bpf,
-            programs_as_root=options.programs_as_root,
-            allow_host_settings=options.allow_host_settings,
-            measure=options.measure,
-            workers=options.workers,
+            **options.of_engine,
             cluster=options.cluster,
             parts=options.parts,
             watcher=watcher,

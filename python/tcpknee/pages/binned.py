@@ -7,7 +7,7 @@ however many points there are.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from .theme import Layout
 
 if TYPE_CHECKING:
     from .cohorts import Cohorts
+    from .run import Condition
 
 ACROSS_ONE, ACROSS, UP = 140, 70, 75
 """Cells along the axes: some 4 pixels each, of one drawing as wide as the page or of several side by side."""
@@ -117,8 +118,37 @@ def _span(ends: Sequence[float], cells: int) -> Span:
     return Span(low, float(f"{max(high / low, 1.02) ** (1 / cells):.9g}"), cells)
 
 
-def chart(found: Density, name: str, x: Quantity, y: Quantity, layout: Layout, height: int, *, medians: bool) -> Any:
-    """A panel for each cohort, on common axes; their data set is called `name`."""
+def figure(
+    name: str, x: Quantity, y: Quantity, *, height: int, medians: bool
+) -> tuple[
+    Callable[[Cohorts], bool],
+    Callable[[Cohorts], str],
+    Callable[[Cohorts, Condition], dict[str, list[Block]]],
+    Callable[[Cohorts, Layout], Any],
+]:
+    """What a figure of two quantities consists of: `applies`, `words`, `data` and `chart`."""
+
+    def applies(found: Cohorts) -> bool:
+        return found.density(x, y) is not None
+
+    def words(found: Cohorts) -> str:
+        density = found.density(x, y)
+        return _words(density) if density else ""
+
+    def data(found: Cohorts, condition: Condition) -> dict[str, list[Block]]:
+        density = found.density(x, y)
+        return {name: [*density.cells, *(density.medians if medians else ())] if density else []}
+
+    def chart(found: Cohorts, layout: Layout) -> Any:
+        density = found.density(x, y)
+        assert density is not None, "a figure is drawn where it applies"
+        return _chart(density, name, x, y, layout, height, medians=medians)
+
+    return applies, words, data, chart
+
+
+def _chart(found: Density, name: str, x: Quantity, y: Quantity, layout: Layout, height: int, *, medians: bool) -> Any:
+    """Draws a panel for each cohort, on common axes, of the data set `name`."""
     import altair as alt
 
     scales = [alt.Scale(type="log", domain=[span.low, span.high], nice=False) for span in (found.x, found.y)]
@@ -176,17 +206,12 @@ def chart(found: Density, name: str, x: Quantity, y: Quantity, layout: Layout, h
     )
 
 
-def blocks(found: Density, *, medians: bool) -> list[Block]:
-    """The data of a chart."""
-    return [*found.cells, *(found.medians if medians else ())]
-
-
 def _most(found: Density) -> float:
     return float(max(np.exp(block.columns["log_n"].max(initial=0.0)) for block in found.cells))
 
 
-def words(found: Density) -> str:
-    """Of how many points, and what is not drawn."""
+def _words(found: Density) -> str:
+    """Says how many points there are, and what is not drawn."""
     left = f" {found.left_out:,} have not both, or have a 0, and are left out." if found.left_out else ""
     edge = f"those in the outermost {OUTER_PCT} % of an axis are in the cells at its edge"
     return f"{found.points:,} connections; {edge}.{left}"

@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import palette, thin
 from .encode import Block
-from .run import Condition, Entrant, ReportRun
 from .sources import QUEUE, SAMPLES, Panel
+
+if TYPE_CHECKING:
+    from .run import Condition, Entrant, ReportRun
 
 #: Flows of a condition that are still told apart as lines of one panel.
 LINES_AT_MOST = 12

@@ -434,7 +434,7 @@ def _fill(
         from . import store
 
         places, others = store.earlier(folder.path, meta, parts)
-        store.bring_home(folder, places)
+        folder.bring_home(places)
         for url in others:
             watcher.caution(
                 f"{folder.path}: run.json says that workers left finished repetitions in {url}. It is left as it is, "

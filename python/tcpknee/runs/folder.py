@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,8 +31,10 @@ from tcpknee.errors import RunFolderError
 from tcpknee.writing import cannot_write, new_file
 
 from . import tables
+from .tables import PARTS
 
-PARTS = "parts"
+if TYPE_CHECKING:
+    from .store import Store
 
 _LAST = "flows"
 """The table whose file makes a part complete."""
@@ -186,6 +188,17 @@ class RunFolder:
             return done
         except OSError as error:
             raise cannot_write(self.path, error, resumable=bool(self.parts())) from None
+
+    def bring_home(self, stores: Iterable[Store]) -> None:
+        """Takes over the units that this run lacks and that earlier sessions finished on a cluster."""
+        have = set(self.parts())
+        for store in stores:
+            for part in store.parts():
+                for key, found in store.read(part):
+                    if key not in have:
+                        self.write_part(key, found)
+                        have.add(key)
+                store.discard(part)
 
     def _part_file(self, key: Key, table: str) -> Path:
         return self.path / PARTS / f"{_part_name(key)}.{table}.parquet"

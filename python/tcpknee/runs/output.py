@@ -13,12 +13,13 @@ from tcpknee.evidence.stats import Estimate
 from tcpknee.say import aligned
 
 from . import doubts, manifest
-from .results import Run
 from .summary import Group, Total
 
 if TYPE_CHECKING:
     from tcpknee.evidence.published import Beside
     from tcpknee.evidence.verdicts import Verdict
+
+    from .results import Run
 
 SCHEMA = 1
 """Version of the object that `--json` prints."""

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -35,11 +35,8 @@ from tcpknee.errors import RunFolderError, TcpkneeError, UsageError
 from tcpknee.writing import cannot_write, new_file
 
 from . import tables
-from .folder import PARTS
 from .pool import Key
-
-if TYPE_CHECKING:
-    from .folder import RunFolder
+from .tables import PARTS
 
 MOST_BYTES = 4 << 30
 """Of a part's table, which its reader holds in memory."""
@@ -423,18 +420,6 @@ def earlier(out: Path, meta: Mapping[str, Any], parts: str | None) -> tuple[list
         else:
             others.append(url)
     return [store for store in mine if store.is_ours()], others
-
-
-def bring_home(folder: RunFolder, stores: Sequence[Store]) -> None:
-    """Puts units that earlier sessions finished on a cluster, and that the run folder lacks, into it."""
-    have = set(folder.parts())
-    for store in stores:
-        for part in store.parts():
-            for key, found in store.read(part):
-                if key not in have:
-                    folder.write_part(key, found)
-                    have.add(key)
-            store.discard(part)
 
 
 def _parent(parts: str) -> str:

@@ -21,6 +21,9 @@ FROM_ENGINE: dict[str, tuple[str, ...]] = {
 NAMES = ("runs", *dict.fromkeys(name for names in FROM_ENGINE.values() for name in names))
 """Every table that a run may have."""
 
+PARTS = "parts"
+"""Folder of a run that holds its finished repetitions, as parts."""
+
 _NOTE = b"repetition"
 """Key of the schema of `flows` under which a part carries what is no table."""
 

@@ -1,4 +1,4 @@
-"""How far the simulator and the host's own TCP stack are apart: the same scenarios on both, compared cell by cell.
+"""Compares the simulator with the host's own TCP stack: the same scenarios on both, cell by cell.
 
 Both engines are measured the same way: the smoothed RTT is the median over the samples of the steady part, not over
 ACKs, which a kernel does not tell. The simulator is given the lab kernel's HZ, which no scenario can set there.
@@ -142,7 +142,7 @@ def _check(names: Sequence[str], out: Path, *, resume: bool) -> None:
 
 
 def expectation(names: Sequence[str], out: Path, *, workers: int | None) -> str:
-    """How long all suites take on the kernel, less what `out` holds of them."""
+    """Estimates how long all suites take on the kernel, less what `out` holds of them."""
     cells, labs, seconds = 0, 0, 0.0
     for name in names:
         scenario = _core.parse(_text(name), f"conformance/{name}.toml")
@@ -159,7 +159,7 @@ def expectation(names: Sequence[str], out: Path, *, workers: int | None) -> str:
 
 
 def _kept(folder: Path) -> Sequence[tuple[int, int]]:
-    """Repetitions that need not run again."""
+    """Counts the repetitions that need not run again."""
     if not (folder / "run.json").is_file():
         return []
     meta = RunFolder.open(folder).read_json()
@@ -182,7 +182,7 @@ def _hz(run: Run) -> int:
 
 
 def compare(pairs: Iterable[Pair]) -> list[Compared]:
-    """Every metric of every cell."""
+    """Compares every metric of every cell."""
     return [found for pair in pairs for found in _compare(pair)]
 
 
@@ -231,8 +231,8 @@ def _label(cell: Mapping[str, Any]) -> str:
 
 
 def _compared_reps(pair: Pair) -> dict[int, set[int]]:
-    """By cell, the repetitions that are compared: all that were asked for, but for those whose lab was not what was
-    asked, unless there is no other."""
+    """Selects the repetitions to compare, by cell: all except those with a doubtful lab, or all if every one is
+    doubtful."""
     doubtful = {(doubt.cell, rep) for doubt in pair.kernel.doubts for rep in doubt.reps}
     asked = set(range(int(pair.kernel.meta["repeat"])))
     cells = (int(cell["index"]) for cell in pair.kernel.meta["cells"])
@@ -240,7 +240,7 @@ def _compared_reps(pair: Pair) -> dict[int, set[int]]:
 
 
 def _measure(run: Run, compared: Mapping[int, set[int]]) -> dict[int, dict[str, float | None]]:
-    """Means over those repetitions, by cell: no cell where a repetition is missing, None where a value is."""
+    """Averages those repetitions by cell: no cell if a repetition is missing, None if a value is."""
     flows = run.flows.arrow()
     columns = {
         name: flows.column(name).to_numpy(zero_copy_only=False)
@@ -270,7 +270,7 @@ def _measure(run: Run, compared: Mapping[int, set[int]]) -> dict[int, dict[str, 
 
 
 def _known(value: float) -> float | None:
-    """None for what is made of a null."""
+    """Maps NaN, which nulls lead to, to None."""
     return value if math.isfinite(value) else None
 
 

@@ -1,4 +1,4 @@
-"""The overlay of two engines: window and smoothed RTT over time, the simulator's line beside the kernel's."""
+"""Draws two engines in one figure: window and smoothed RTT over time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def write(pairs: Sequence[Pair], folder: Path) -> list[Path]:
 
 
 def chosen(pair: Pair) -> list[int]:
-    """Cells spread over the matrix, single flows only."""
+    """Selects cells spread over the matrix, with single flows only."""
     cells = [int(cell["index"]) for cell in pair.kernel.meta["cells"] if len(cell["flows"]) == 1]
     if len(cells) <= CELLS_AT_MOST:
         return cells
