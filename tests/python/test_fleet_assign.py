@@ -38,6 +38,15 @@ def test_arms_have_names_algorithms_and_shares() -> None:
     assert [arm.share_pct for arm in parse(["a:cubic", "b:cubic"])] == [50, 50]
 
 
+def test_linux_name_of_an_algorithm_gives_ours_and_is_noted(capsys: pytest.CaptureFixture[str]) -> None:
+    """The kernel's own bbr, or with --bpf our build of it, for which there is nothing called bbr to load."""
+    arms = parse(["bbr", "old:bbr", "cubic"])
+    assert [(arm.name, arm.algorithm) for arm in arms] == [("bbr1", "bbr1"), ("old", "bbr1"), ("cubic", "cubic")]
+    assert capsys.readouterr().err == "Note: bbr is Linux's name of bbr1, and bbr1 is what it is called here.\n"
+    with pytest.raises(UsageError, match='"bbr1" twice'):
+        parse(["bbr", "bbr1"])
+
+
 @pytest.mark.parametrize(
     ("texts", "said"),
     [

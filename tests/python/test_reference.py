@@ -338,6 +338,9 @@ def test_only_some_suites_groups_or_algorithms_are_compared(call: Call, tmp_path
     assert suites("--only", "one") == ["one"]
     assert suites("--only", "cubic") == ["two"]
     assert suites("--only", "one,pair") == ["one", "two"]
+    (tmp_path / "r.csv").write_text(reference.text_of(alike).replace(",cubic,", ",bbr1,"))
+    assert suites("--only", "bbr") == ["two"], "Linux's name"
+    (tmp_path / "r.csv").write_text(reference.text_of(alike))
     wrong = call("conform", "--against", "r.csv", "--only", "renoo")
     assert (wrong.code, wrong.err) == (
         2,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tcpknee import algorithms
 from tcpknee.errors import UsageError
 
 ARMS_MAX = 8
@@ -28,25 +29,27 @@ class Arm:
 def parse(texts: Sequence[str]) -> tuple[Arm, ...]:
     """The arms in their order; the first is the treated one of a ramp or a pair of links.
 
-    Arms without a share divide what the others leave. Raises UsageError.
+    Arms without a share divide what the others leave. An algorithm called by Linux's name gets ours, which is noted.
+    Raises UsageError.
     """
     given = [_parts(text) for text in texts]
     if len(given) < 2 or len(given) > ARMS_MAX:
         raise UsageError(f"ARMS: got {len(given)}; expected 2 to {ARMS_MAX} of them, each as {_FORM}.")
-    names = [name for name, _, _ in given]
+    names = [name for name, *_ in given]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(
             f'ARMS: got "{twice}" twice; expected a name for each. Two arms of one algorithm are called by names: '
             f"one:{twice}=50% other:{twice}=50%."
         )
-    told = sum(share for _, _, share in given if share is not None)
-    open_ = sum(share is None for _, _, share in given)
+    told = sum(share for _, _, share, _ in given if share is not None)
+    open_ = sum(share is None for _, _, share, _ in given)
     if told > 100 + _ROUNDING_PCT or (not open_ and told < 100 - _ROUNDING_PCT):
         raise UsageError(f"ARMS: got shares of {told:g}% together; expected 100%, or an arm without a share.")
     if open_ and told > 100 - _ROUNDING_PCT:
         raise UsageError("ARMS: got shares of 100% and an arm without one; expected something left for it.")
     rest = (100 - told) / open_ if open_ else 0.0
-    return tuple(Arm(name, algorithm, rest if share is None else share) for name, algorithm, share in given)
+    algorithms.note({linux: ours for _, ours, _, linux in given if ours != linux})
+    return tuple(Arm(name, algorithm, rest if share is None else share) for name, algorithm, share, _ in given)
 
 
 def percent(option: str, text: str) -> float:
@@ -57,9 +60,11 @@ def percent(option: str, text: str) -> float:
     return float(found[1])
 
 
-def _parts(text: str) -> tuple[str, str, float | None]:
+def _parts(text: str) -> tuple[str, str, float | None, str]:
+    """Name, algorithm, share, and how the text calls the algorithm."""
     found = re.fullmatch(r"(?:([A-Za-z0-9_.-]{1,32}):)?([a-z0-9_]{1,15})(?:=(.+))?", text)
     if not found:
         raise UsageError(f'ARMS: got "{text}"; expected {_FORM}.')
     share = percent("ARMS", found[3]) if found[3] is not None else None
-    return found[1] or found[2], found[2], share
+    algorithm = algorithms.ours(found[2])
+    return found[1] or algorithm, algorithm, share, found[2]

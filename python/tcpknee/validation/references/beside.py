@@ -1,4 +1,4 @@
-"""The simulator beside results that were measured elsewhere: `knee conform --against FILE.csv`.
+"""Compares the simulator with results that were measured elsewhere: `knee conform --against FILE.csv`.
 
 Each cell of the file is simulated with the file's settings and compared flow by flow. As in `conform`, what cannot be
 compared is a disagreement: a value that is missing on one side, a goodput or a round-trip time of zero.
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tcpknee import _core
+from tcpknee import _core, algorithms
 from tcpknee.errors import UsageError
 from tcpknee.human import suggest
 from tcpknee.runs import pool, tables
@@ -28,7 +28,7 @@ Flows = Sequence[Mapping[str, Any]]
 
 GOODPUT_PCT = 5.0
 GOODPUT_LOSSY_PCT = 25.0
-"""Under random loss, where runs of one kernel differ by as much."""
+"""Under random loss: runs of one kernel differ by as much."""
 
 
 @dataclass(frozen=True)
@@ -54,24 +54,25 @@ class _Simulator:
 
 
 def repetitions(cell: Cell) -> int:
-    """A cell that was measured several times is one of chance, and is simulated twice as often."""
+    """Returns how often a cell is simulated: twice as often as it was measured, if chance decides it."""
     return 2 * len(cell.runs) if len(cell.runs) > 1 else 1
 
 
 def every_repetition(cells: Sequence[Cell]) -> list[Key]:
-    """What is simulated of those cells."""
+    """Lists the repetitions to simulate of those cells."""
     return [(i, rep) for i, cell in enumerate(cells) for rep in range(repetitions(cell))]
 
 
 def chosen(reference: Reference, only: Sequence[str]) -> list[Cell]:
-    """The cells of a file, or those of some suites, groups and algorithms. Raises `UsageError`, `ReferenceError`."""
+    """Selects the cells of some suites, groups or algorithms, or all. Raises `UsageError`, `ReferenceError`."""
     cells = reference.cells()
     names = [{cell.suite, cell.group, *(flow["flow.algorithm"] for flow in cell.flows)} for cell in cells]
     known = sorted(set().union(*names))
-    for name in only:
-        if name not in known:
-            raise UsageError(f'--only: got "{name}"; {suggest(name, known, f"{reference.file} has")}')
-    return [cell for cell, mine in zip(cells, names, strict=True) if not only or mine & set(only)]
+    wanted = {name if name in known else algorithms.ours(name) for name in only}
+    if unknown := next((name for name in only if not {name, algorithms.ours(name)} & set(known)), None):
+        raise UsageError(f'--only: got "{unknown}"; {suggest(unknown, known, f"{reference.file} has")}')
+    algorithms.note({name: algorithms.ours(name) for name in only if name not in known})
+    return [cell for cell, mine in zip(cells, names, strict=True) if not wanted or mine & wanted]
 
 
 def simulate(
@@ -89,7 +90,7 @@ def simulate(
 
 
 def kept(cells: Sequence[Cell], simulated: Reference) -> dict[Key, Flows]:
-    """The repetitions of those cells that a file holds: the simulator's results are kept in the same format."""
+    """Reads stored simulations of those cells, which have the format of measured results."""
     runs = {cell.key: cell.runs for cell in simulated.cells()}
     return {
         (i, run - 1): [row.metrics for row in rows]
@@ -99,7 +100,7 @@ def kept(cells: Sequence[Cell], simulated: Reference) -> dict[Key, Flows]:
 
 
 def to_keep(reference: Reference, cells: Sequence[Cell], simulated: Mapping[Key, Flows]) -> Reference:
-    """Such a file."""
+    """Makes the file that stores simulations."""
     rows = [
         Row(
             {"suite": cell.suite, "group": cell.group, "run": str(rep + 1), "flow": str(number)},
@@ -115,7 +116,7 @@ def to_keep(reference: Reference, cells: Sequence[Cell], simulated: Mapping[Key,
 
 
 def _measure(found: Mapping[str, Any], cell: Mapping[str, Any]) -> Flows:
-    """The metrics of each flow of a repetition; None where there is no value."""
+    """Computes the metrics of each flow of a repetition; None without a value."""
     samples = found["samples"]
     at = {name: samples.column(name).to_numpy() for name in ("t_ns", "srtt_us", "flow")}
     steady = (at["t_ns"] >= cell["warmup_ns"]) & (at["srtt_us"] > 0)
@@ -135,7 +136,7 @@ def _measure(found: Mapping[str, Any], cell: Mapping[str, Any]) -> Flows:
 
 
 def compare(cells: Sequence[Cell], simulated: Mapping[Key, Flows]) -> list[Beside]:
-    """Every metric of every cell."""
+    """Compares every metric of every cell."""
     labels = _labels(cells)
     compared = []
     for i, cell in enumerate(cells):
@@ -145,7 +146,7 @@ def compare(cells: Sequence[Cell], simulated: Mapping[Key, Flows]) -> list[Besid
 
 
 def _compare(index: int, cell: Cell, label: str, sim: Sequence[Flows]) -> list[Beside]:
-    """Means over runs and repetitions, flow by flow; shares where flows share."""
+    """Compares means over runs and repetitions, flow by flow, and shares of several flows."""
     kernel = [[row.metrics for row in rows] for _, rows in sorted(cell.runs.items())]
     lossy = cell.settings.get("path.loss", "0%") not in ("0%", "0.0%")
     count = len(cell.flows)
@@ -192,19 +193,19 @@ def _goodput(flows: Flows) -> float | None:
 
 
 def _share(i: int, flows: Flows) -> float | None:
-    """None where a flow carried nothing: the others' shares are then of no interest."""
+    """Returns a flow's share; None if any flow carried nothing."""
     goodputs = [flow["goodput_bits_per_sec"] for flow in flows]
     return float(goodputs[i] / sum(goodputs)) if all(goodputs) else None
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """None where one is missing."""
+    """Averages the values; None if one is missing."""
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if known and len(known) == len(values) else None
 
 
 def _judge(metric: str, sim: float | None, kernel: float | None, *, lossy: bool) -> tuple[float | None, str, str, bool]:
-    """(difference, its unit, the tolerance in words, whether it is within)."""
+    """Returns the difference, its unit, the tolerance in words, and whether it holds."""
     limit = {
         "goodput_bits_per_sec": GOODPUT_LOSSY_PCT if lossy else GOODPUT_PCT,
         "srtt_us_p50": SRTT_PCT,
@@ -221,7 +222,7 @@ def _judge(metric: str, sim: float | None, kernel: float | None, *, lossy: bool)
 
 
 def _labels(cells: Sequence[Cell]) -> list[str]:
-    """A few words for each cell: its algorithms, and the settings that not all cells of its suite share."""
+    """Labels each cell by its algorithms and the settings that differ within its suite."""
     every = [_settings(cell) for cell in cells]
     labels = []
     for cell, settings in zip(cells, every, strict=True):
@@ -233,7 +234,7 @@ def _labels(cells: Sequence[Cell]) -> list[str]:
 
 
 def _settings(cell: Cell) -> dict[str, str]:
-    """By the last word of each key; those of one of several flows with its number. Without the algorithms."""
+    """Lists a cell's settings by the last word of each key, without algorithms; several flows are numbered."""
     found = {key.split(".")[-1]: value for key, value in cell.settings.items() if key != "receiver.algorithm"}
     for i, flow in enumerate(cell.flows):
         number = f"[{i}]" if len(cell.flows) > 1 else ""
@@ -242,12 +243,12 @@ def _settings(cell: Cell) -> dict[str, str]:
 
 
 def outside(compared: Sequence[Beside]) -> list[Beside]:
-    """What is not within its tolerance."""
+    """Selects values outside their tolerance."""
     return [entry for entry in compared if not entry.ok]
 
 
 def verdicts(compared: Sequence[Compared]) -> list[Verdict]:
-    """How many cells are outside by each metric, and how many values cannot be compared."""
+    """Counts the cells outside by each metric, and the values that cannot be compared."""
     judged = []
     for metric, what in NAMES.items():
         entries = [entry for entry in compared if entry.metric == metric]
@@ -268,7 +269,7 @@ NAMES = {
 
 
 def groups(compared: Iterable[Beside]) -> dict[str, dict[str, list[Beside]]]:
-    """By suite and group, in the order of the file."""
+    """Sorts compared values by suite and group, in the order of the file."""
     found: dict[str, dict[str, list[Beside]]] = {}
     for entry in compared:
         found.setdefault(entry.suite, {}).setdefault(entry.group, []).append(entry)
@@ -276,7 +277,7 @@ def groups(compared: Iterable[Beside]) -> dict[str, dict[str, list[Beside]]]:
 
 
 def table(of_suite: Mapping[str, Sequence[Beside]]) -> list[list[str]]:
-    """A head, and a row for each group: cells within; the median and the largest difference of each metric."""
+    """Makes a header and a row per group: cells within; median and largest difference of each metric."""
     entries = [entry for group in of_suite.values() for entry in group]
     columns = [column for column in _COLUMNS if any(column.takes(entry) for entry in entries)]
     rows = [["group", "cells within", *(column.title for column in columns)]]

@@ -132,7 +132,7 @@ class Reference:
         return list(found.values())
 
     def scenario(self, cell: Cell, *, repeat: int) -> str:
-        """The same as a scenario of the simulator. `# set` gives way to what a row says."""
+        """Writes the cell as a scenario of the simulator. A row overrides `# set`."""
         hz = self.facts["hz"]
         settings = {"sender.hz": hz, "receiver.hz": hz}
         settings |= {key: value for key, value in self.settings.items() if not key.startswith("flow.")}
@@ -140,7 +140,7 @@ class Reference:
         return scenario({**settings, **cell.settings}, [{**of_flows, **flow} for flow in cell.flows], repeat=repeat)
 
     def parsed(self, cell: Cell, *, repeat: int = 1) -> _core.Scenario:
-        """That scenario. Raises `ReferenceError` that names the line of the file."""
+        """Parses that scenario. Raises `ReferenceError` that names the line of the file."""
         try:
             found = _core.parse(self.scenario(cell, repeat=repeat), "cell")
         except ScenarioError as error:
@@ -152,7 +152,7 @@ class Reference:
 
 
 def scenario(settings: Mapping[str, str], flows: Iterable[Mapping[str, str]], *, repeat: int = 1) -> str:
-    """Text of a scenario, from dotted keys."""
+    """Writes a scenario from dotted keys."""
     nested: dict[str, Any] = {"repeat": repeat}
     for key, value in settings.items():
         head, _, rest = key.partition(".")
@@ -174,12 +174,12 @@ def _value(text: str) -> str | int | bool:
 
 
 def _shared(row: Row) -> dict[str, str]:
-    """Settings that are not the flow's own."""
+    """Selects settings that are not the flow's own."""
     return {key: value for key, value in row.settings.items() if not key.startswith("flow.")}
 
 
 def _of_runs(file: str, rows: Sequence[Row]) -> list[list[Row]]:
-    """Rows by run: each begins with flow 0."""
+    """Groups rows by run: each begins with flow 0."""
     runs: list[list[Row]] = []
     for row in rows:
         if row.flow == 0:
@@ -195,7 +195,7 @@ def _of_runs(file: str, rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def read(path: Path) -> Reference:
-    """A file of reference results. Raises `ReferenceError`."""
+    """Reads a file of reference results. Raises `ReferenceError`."""
     name = printable(path)
     try:
         if path.stat().st_size > MOST_BYTES:
@@ -213,7 +213,7 @@ def read(path: Path) -> Reference:
 
 
 def parse(text: str, file: str) -> Reference:
-    """The text of such a file. Raises `ReferenceError` with the line of each mistake."""
+    """Parses the text of such a file. Raises `ReferenceError` with the line of each mistake."""
     lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
     if not lines[0].startswith(f"# {MAGIC} "):
         got = f'"{printable(lines[0][:60])}"' if text else "an empty file"
@@ -253,7 +253,7 @@ def parse(text: str, file: str) -> Reference:
 
 
 def _comments(lines: Sequence[str], file: str) -> tuple[dict[str, str], dict[str, str]]:
-    """`# NAME = VALUE` and `# set KEY = VALUE`; other comments are for people."""
+    """Reads `# NAME = VALUE` and `# set KEY = VALUE`; other comments are for people."""
     facts: dict[str, str] = {}
     settings: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
@@ -274,7 +274,7 @@ def _comments(lines: Sequence[str], file: str) -> tuple[dict[str, str], dict[str
 
 
 def _names(names: list[str], where: str) -> list[str]:
-    """The names of the columns, which must be known, each once."""
+    """Reads the names of the columns. Each must be known and unique."""
     keys = {key["path"] for key in _core.keys()}  # noqa: SIM118  (a function of the module, not of a dict)
     known = [*LABELS, *METRICS, *sorted(key for key in keys if key.startswith(TABLES) or key in TIMES)]
     for name in names:
@@ -306,7 +306,7 @@ def _row(names: Sequence[str], fields: Sequence[str], line: int) -> Row:
 
 
 def _metric(name: str, text: str) -> float | None:
-    """None where nothing stands. Raises `ValueError`."""
+    """Reads a number; None for an empty field. Raises `ValueError`."""
     if not text:
         return None
     try:
@@ -319,7 +319,7 @@ def _metric(name: str, text: str) -> float | None:
 
 
 def text_of(reference: Reference) -> str:
-    """The text of a file, which `parse` reads back."""
+    """Writes the text of a file, which `parse` reads back."""
     used = {key for row in reference.rows for key in row.settings}
     columns = sorted(used, key=_place)
     labels = [name for name in LABELS if any(name in row.labels for row in reference.rows)]
@@ -346,7 +346,7 @@ _FIRST = ("duration", "warmup", "path.rate", "path.rtt", "path.buffer", "path.lo
 
 
 def _place(name: str) -> tuple[int, str]:
-    """Columns in an order for readers: the path, then the rest of it, hosts, flows."""
+    """Orders columns for readers: the path, then hosts, then flows."""
     return (_FIRST.index(name) if name in _FIRST else len(_FIRST) + name.startswith("flow."), name)
 
 
