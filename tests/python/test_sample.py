@@ -15,7 +15,7 @@ from support import Ended, knee, tables_of
 from tcpknee import _core
 from tcpknee.errors import RunFolderError, ScenarioError
 from tcpknee.evidence.expressions import parse, terms_of
-from tcpknee.runs import api, parquet, units
+from tcpknee.runs import api, named_files, parquet, units
 from tcpknee.runs.terms import OfCells
 
 PATHS = pa.table(
@@ -105,7 +105,7 @@ def test_a_table_is_read_once(
     file: Path, call: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     read, as_csv = [], parquet.as_csv
-    monkeypatch.setattr(parquet, "as_csv", lambda table: read.append(table) or as_csv(table))
+    monkeypatch.setattr(parquet, "as_csv", lambda table, **most: read.append(table) or as_csv(table, **most))
     assert call("run", file, *words).code == 0
     assert len(read) == 1
 
@@ -151,6 +151,19 @@ def test_a_table_that_cannot_be_read_is_refused(file: Path, content: bytes | Non
         api.parse(SCENARIO, str(file))
     assert f"{file}:7: sample.0.file: {table}: cannot be read: " in str(refused.value)
     assert said in str(refused.value)
+
+
+def test_no_more_of_a_parquet_table_is_read_than_of_any_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither of its bytes nor of what they unfold into: many equal values take next to no room."""
+    large = pa.table({**{name: PATHS[name].to_pylist()[:1] * 40_000 for name in PATHS.column_names}})
+    pq.write_table(large, file.parent / "paths.parquet", compression="zstd")
+    assert (file.parent / "paths.parquet").stat().st_size < 10_000
+    monkeypatch.setattr(named_files, "_MOST_BYTES", 1 << 18)
+    with pytest.raises(ScenarioError, match=r"it has more than 0 MiB of values\."):
+        api.parse(SCENARIO, str(file))
+    monkeypatch.setattr(named_files, "_MOST_BYTES", 100)
+    with pytest.raises(ScenarioError, match=r"it has more than 0 MiB\."):
+        api.parse(SCENARIO, str(file))
 
 
 def test_a_value_that_is_no_good_names_table_row_and_column(file: Path) -> None:

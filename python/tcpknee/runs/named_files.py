@@ -19,8 +19,8 @@ from typing import BinaryIO
 ReadFile = Callable[[str], tuple[str, bool]]
 """The text of a file, a Parquet table as CSV, and whether errors may quote it. Raises OSError."""
 
-_MOST_MIB = 256
-"""Of a file. A table of 100,000 paths has some 10 MB; a device has no end."""
+_MOST_BYTES = 256 << 20
+"""Of a file, and of the text of a Parquet table. A table of 100,000 paths has some 10 MB; a device has no end."""
 
 _foreign_allowed = False
 
@@ -107,13 +107,13 @@ def _open(path: str) -> tuple[str, BinaryIO]:
 
 
 def _text(path: str, file: BinaryIO) -> str:
+    data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise OSError(f"it has more than {_MOST_BYTES >> 20} MiB")
     if path.endswith(".parquet"):
         from . import parquet
 
-        return parquet.as_csv(file)
-    data = file.read((_MOST_MIB << 20) + 1)
-    if len(data) > _MOST_MIB << 20:
-        raise OSError(f"it has more than {_MOST_MIB} MiB")
+        return parquet.as_csv(data, most_bytes=_MOST_BYTES)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:

@@ -5,17 +5,23 @@ What travels to other processes with a scenario is this text, so they need neith
 
 from __future__ import annotations
 
-from typing import BinaryIO
+_ROWS = 1024
+"""Decoded at once: a small file may unfold into much more than its size."""
 
 
-def as_csv(file: BinaryIO) -> str:
-    """The table in a Parquet file, as CSV with a header. Raises `OSError`."""
+def as_csv(content: bytes, *, most_bytes: int) -> str:
+    """Converts a Parquet file to CSV with a header. Raises `OSError` for no table, or one of more bytes."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 
     out = pa.BufferOutputStream()
     try:
-        csv.write_csv(parquet.ParquetFile(file).read(), out)
+        table = parquet.ParquetFile(pa.BufferReader(content))
+        with csv.CSVWriter(out, table.schema_arrow) as written:
+            for batch in table.iter_batches(batch_size=_ROWS):
+                if out.tell() + batch.nbytes > most_bytes:
+                    raise OSError(f"it has more than {most_bytes >> 20} MiB of values")
+                written.write_batch(batch)
     except (OSError, pa.ArrowException) as error:
         raise OSError(" ".join(str(error).split()).rstrip(".")) from None
     text: bytes = out.getvalue().to_pybytes()
