@@ -1,12 +1,13 @@
-//! Calls our algorithm with what the kernel's was shown, and compares what they did.
+//! Calls our algorithm with the kernel's input, and compares the decisions of both.
 
 use std::collections::HashMap;
 
-use knee_cc::{Algorithm, CcOut, Instance, Op};
+use knee_cc::{Algorithm, Instance};
 
 use super::cubic::{self, WithKernelsK};
 use super::op_record::OpRecord;
 use super::report::{Cause, Difference, Field, Report};
+use super::step::{Step, step};
 
 /// The replay of one recording.
 pub struct Replay {
@@ -87,52 +88,9 @@ impl Replay {
         }
     }
 
-    /// What came of it.
+    /// Ends the replay and returns its counts.
     pub fn finish(mut self) -> Report {
         self.report.flows = self.flows.len() as u64;
         self.report
     }
-}
-
-/// What came of one op.
-pub(super) struct Step {
-    out: CcOut,
-    kernels: CcOut,
-    /// Different, but equal with the next jiffy.
-    is_jiffy: bool,
-}
-
-impl Step {
-    /// Is it what the kernel did, or was but the clock another?
-    pub(super) fn is_equal(&self) -> bool {
-        self.out == self.kernels || self.is_jiffy
-    }
-}
-
-/// Gives the op to `ours`. Where the clock ticked between the recorder's look at it and the kernel's, `ours` has
-/// the kernel's clock afterwards.
-pub(super) fn step(ours: &mut Instance, op: Op, record: &OpRecord) -> Step {
-    let before = ours.clone();
-    let out = call(ours, op, record);
-    let mut is_jiffy = false;
-    if out != record.out {
-        let mut later = *record;
-        later.input.jiffies = later.input.jiffies.wrapping_add(1);
-        let mut ours_later = before;
-        is_jiffy = call(&mut ours_later, op, &later) == record.out;
-        if is_jiffy {
-            *ours = ours_later;
-        }
-    }
-    Step {
-        out,
-        kernels: record.out,
-        is_jiffy,
-    }
-}
-
-fn call(ours: &mut Instance, op: Op, record: &OpRecord) -> CcOut {
-    let mut out = record.out_before();
-    ours.call(op, &record.input, &mut out);
-    out
 }

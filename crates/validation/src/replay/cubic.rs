@@ -6,8 +6,8 @@
 
 use knee_cc::{Instance, Op};
 
-use super::compare::step;
 use super::op_record::OpRecord;
+use super::step::step;
 
 /// Where K and the time of the last update lie in cubic's state, in words of 32 bits: after seven parameters. A test
 /// holds them to that.

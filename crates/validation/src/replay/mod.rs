@@ -11,6 +11,7 @@ mod file;
 mod op_record;
 mod recorder;
 mod report;
+mod step;
 
 pub use compare::Replay;
 pub use file::{Reader, Writer};
