@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support import Ended
+from tcpknee import _core
 from tcpknee.errors import RunFolderError, UsageError
 from tcpknee.fleet import connections, synthetic
 from tcpknee.fleet.synthetic import plan
@@ -100,6 +101,14 @@ def test_the_connections_of_a_fleet_are_those_that_were_simulated(tmp_path: Path
     # No connection was faster than its path, whose rate has 1448 of 1500 bytes of payload.
     rates = found["delivery_rate_bits_per_sec"].drop_null().to_numpy()
     assert 0 < rates.max() < 20e6
+
+
+def test_the_log_has_the_columns_that_knee_assign_writes_and_so_has_the_copy_beside_connections(tmp_path: Path) -> None:
+    synthetic.write(mix_of(tmp_path), tmp_path / "fleet", workers=1)
+    connections.write([tmp_path / "fleet"], tmp_path / "out")
+    declared = [column["name"] for column in _core.record_tables()["assignments"]]
+    for path in (tmp_path / "fleet/host-01/assignments-000001.parquet", tmp_path / "out/assignments.parquet"):
+        assert pq.read_schema(path).names == declared
 
 
 def test_connections_of_a_prefix_share_its_bottleneck_and_prefixes_draw_transfers_of_their_own(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tcpknee import _core
+
 
 @dataclass(frozen=True)
 class Column:
@@ -222,18 +224,11 @@ HOSTS = (
 )
 """`hosts`: one row per host and hour."""
 
-ASSIGNMENTS = (
-    Column("t_unix_ns", "BIGINT", "ns", "wall time of the assignment"),
-    Column("host_id", "VARCHAR", "", "host on which it holds"),
-    Column("boot_id", "VARCHAR", "", "boot of that host"),
-    Column("cookie", "UBIGINT", "", "connection; null: a design that assigns periods, prefixes or hosts"),
-    Column("unit", "VARCHAR", "", "what was assigned: prefix, host, period"),
-    Column("arm", "VARCHAR", "", "arm that it was assigned to"),
-    Column("algorithm", "VARCHAR", "", "congestion control of that arm"),
-    Column("design", "VARCHAR", "", "ab, cluster, switchback, paired-link, ramp"),
-    Column("allocation_pct", "DOUBLE", "%", "share intended for that arm then"),
-    Column("period", "BIGINT", "", "period of a switchback"),
-    Column("link", "VARCHAR", "", "link of a paired-link experiment"),
-    Column("seed", "UBIGINT", "", "that settles the assignment"),
+_TYPES = {"int32": "INTEGER", "int64": "BIGINT", "uint64": "UBIGINT", "float64": "DOUBLE", "text": "VARCHAR"}
+"""Types of the core by DuckDB's names."""
+
+ASSIGNMENTS = tuple(
+    Column(column["name"], _TYPES[column["type"]], column["unit"], column["doc"])
+    for column in _core.record_tables()["assignments"]
 )
 """`assignments`, as `knee assign` logs them."""

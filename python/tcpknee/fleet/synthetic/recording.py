@@ -33,22 +33,6 @@ _UPTIME_NS = 86_400 * 1_000_000_000
 _MSS_BYTES = 1448
 """Of the default MTU with timestamps (docs/scenario.md)."""
 
-_ASSIGNMENTS = {
-    "t_unix_ns": "int64",
-    "host_id": "string",
-    "boot_id": "string",
-    "cookie": "uint64",
-    "unit": "string",
-    "arm": "string",
-    "algorithm": "string",
-    "design": "string",
-    "allocation_pct": "float64",
-    "period": "int64",
-    "link": "string",
-    "seed": "uint64",
-}
-"""Columns of the log of assignments (docs/fleet.md)."""
-
 
 class Host:
     """Its name and ids, which the seed settles."""
@@ -84,7 +68,7 @@ class Recording:
         self._stack.__enter__()
         for host in self.hosts:
             self._sockets.append(self._writer(host, "sockets", _schema("sockets")))
-            self._assignments.append(self._writer(host, "assignments", _assignments_schema()))
+            self._assignments.append(self._writer(host, "assignments", _schema("assignments")))
             self._writer(host, "settings", _schema("settings")).write_table(self._settings(host))
         return self
 
@@ -191,7 +175,7 @@ class Recording:
             values["period"] = np.full(rows, row.period)
         if row.prefix.link is not None:
             values["link"] = [row.prefix.link] * rows
-        return _table(_assignments_schema(), values, rows)
+        return _table(_schema("assignments"), values, rows)
 
 
 class _Flows:
@@ -233,12 +217,6 @@ def _schema(table: str) -> pa.Schema:
         )
         for column in _core.record_tables()[table]
     )
-
-
-def _assignments_schema() -> pa.Schema:
-    import pyarrow as pa
-
-    return pa.schema((name, pa.type_for_alias(kind)) for name, kind in _ASSIGNMENTS.items())
 
 
 def _table(schema: pa.Schema, values: Mapping[str, Any], rows: int) -> pa.Table:
