@@ -23,6 +23,7 @@ from support import SMALL, Ended, knee, spawn, tables_by_one_process, tables_of
 from tcpknee import _core
 from tcpknee.errors import ClusterError, RunFolderError, TcpkneeError, UsageError
 from tcpknee.runs import api, cluster, engines, phase, pool, store, tables, units
+from tcpknee.runs.job import Job
 
 LONG = """\
 title = "Long enough for somebody to die"
@@ -109,7 +110,7 @@ def test_a_sweep_on_workers_is_byte_equal_to_one_process(tmp_path: Path, on: Das
 
 def test_units_with_late_hosts_are_run_there_too(tmp_path: Path, on: Dask) -> None:
     scenario = api.parse(TWO_FLOWS, "two.toml")
-    job, meta = engines.Job(scenario, TWO_FLOWS, "two.toml"), {"scenario_sha256": "", "sessions": []}
+    job, meta = Job(scenario, TWO_FLOWS, "two.toml"), {"scenario_sha256": "", "sessions": []}
     keys = [(0, 0), (1, 0)]
     with cluster.connected(on.address, pool.Watcher()) as found:
         found.open(job, meta, tmp_path, None)
@@ -208,7 +209,7 @@ def test_workers_of_another_version_or_without_tcpknee_are_refused(
     """The worker's build is the real one; the client's is made another."""
     real = store.build()
     scenario = api.parse(SMALL, "small.toml")
-    job = engines.Job(scenario, SMALL, "small.toml")
+    job = Job(scenario, SMALL, "small.toml")
     meta = {"scenario_sha256": "", "sessions": []}
     with cluster.connected(on.address, pool.Watcher()) as found:
         monkeypatch.setattr(store, "build", lambda: {**real, "tcpknee": "9.9.9"})

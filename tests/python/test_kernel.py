@@ -19,6 +19,7 @@ from tcpknee.errors import EngineError, KernelUnsupported, MissingTable, RunFold
 from tcpknee.pages.figures import limits
 from tcpknee.pages.run import ReportRun
 from tcpknee.runs import engines, kernel, output
+from tcpknee.runs.job import Job
 from tcpknee.runs.pool import Key, Watcher
 from tcpknee.runs.results import Run
 
@@ -29,7 +30,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     """The kernel engine starts the stand-in in this mode; nothing is loaded into a kernel."""
 
     @contextmanager
-    def engine(job: engines.Job) -> Iterator[kernel.Kernel]:
+    def engine(job: Job) -> Iterator[kernel.Kernel]:
         standin = Path(__file__).with_name("standin.py")
         yield kernel.Kernel(job, {"bbr1": "bbr", "cubic": "cubic"}, (sys.executable, str(standin), mode))
 

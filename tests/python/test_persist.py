@@ -30,7 +30,7 @@ from tcpknee.doctor.changes import (
     TxQueueLen,
 )
 from tcpknee.doctor.journal import Entry, Journal, open_journal
-from tcpknee.doctor.links import LEAST_VERSION, Udev
+from tcpknee.doctor.links import LEAST_VERSION, MOST_BYTES, Udev
 from tcpknee.doctor.persist import SYSCTLS, UNIT_FILE, VALUES, Place, check_files, persisted, why_not
 from tcpknee.errors import EngineError, UsageError
 
@@ -254,6 +254,21 @@ def test_a_link_file_that_other_devices_may_have_too_gets_none(host: Host, match
     host.version = version
     assert host.place.udev.link_file("lo") is None
     assert Udev(host.run / "none", lambda: 252).link_file("lo") is None
+
+
+def test_a_link_file_that_is_a_fifo_or_has_no_end_is_not_waited_for(host: Host) -> None:
+    host.has_link_file("73-usb.link", "MACAddress=02:00:5e:10:00:00")
+    assert host.place.udev.link_file("lo") is not None
+    link = host.run / "73-usb.link"
+    link.write_text(link.read_text() + "#" * MOST_BYTES)
+    assert host.place.udev.link_file("lo") is None
+    link.unlink()
+    os.mkfifo(link)
+    assert host.place.udev.link_file("lo") is None
+    note = host.run / f"n{socket.if_nametoindex('lo')}"
+    note.unlink()
+    os.mkfifo(note)
+    assert host.place.udev.link_file("lo") is None
 
 
 def test_systemd_takes_the_unit_as_it_is_written(host: Host, tmp_path: Path) -> None:

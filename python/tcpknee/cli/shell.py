@@ -68,14 +68,14 @@ def command(command: tuple[str, ...], **given: Any) -> int:
 def shell(command: Sequence[str], settings: Mapping[str, Any], *, algorithm: str, bpf: bool, quiet: bool) -> int:
     """Returns the command's exit code, 128 + N when signal N ended it."""
     from tcpknee import _core
-    from tcpknee.runs import engines
+    from tcpknee.runs.job import algorithms
     from tcpknee.runs.progress import Phase
 
     command = list(command) or [os.environ.get("SHELL", "/bin/sh")]
     scenario = _scenario(settings, algorithm)
     with ExitStack() as stack:
         with Phase("Loading the algorithm into the kernel", quiet=quiet):
-            names = stack.enter_context(engines.algorithms(scenario, _FILE, bpf=bpf))
+            names = stack.enter_context(algorithms(scenario, _FILE, bpf=bpf))
         outcome = _core.shell(scenario, command, names)
     if not quiet:
         for line in (_measured(outcome.links), *outcome.warnings):

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from tcpknee.live.which import namespace_path
 
-from .changes import KINDS, CannotChange, Change, State
+from .changes import KINDS, CannotChange, Change, State, change_of
 from .finding import Finding
 from .journal import Beside, Entry, Journal, boot_id
 
@@ -129,7 +129,7 @@ def _make(step: Step, journal: Journal) -> Result:
         if before != step.before:
             return Result(change, step.rule, "left", "Somebody changed it after the plan was made.")
         goal = change.goal(before)
-        beside = [Beside(one.json(), _state(one)) for one in change.beside()]
+        beside = [Beside(one, _state(change_of(one))) for one in change.beside()]
         inode = _inode(change)
     except CannotChange as error:
         return Result(change, step.rule, "refused", str(error))
@@ -144,7 +144,7 @@ def _make(step: Step, journal: Journal) -> Result:
     except CannotChange as error:
         return _given_up(entry, journal, str(error))
     for one in entry.beside:
-        one.after = _state(_change(one))
+        one.after = _state(one.subject)
     entry.state = "made"
     journal.write()
     said = "" if change.reached(goal, entry.after) else "The kernel made another value of it."
@@ -192,14 +192,14 @@ def _put_back(entry: Entry, journal: Journal, change: Change) -> Result:
             return Result(change, entry.rule, "left", "Somebody else changed it since, and that stays.")
         if entry.state != "undoing":
             for one in entry.beside:
-                one.is_ours = _state(_change(one)) in (one.before, one.after)
+                one.is_ours = _state(one.subject) in (one.before, one.after)
             entry.state = "undoing"
             journal.write()
         if now != entry.before:
             change.apply(entry.before)
         for one in entry.beside:
-            if one.is_ours and one.before is not None and _state(_change(one)) != one.before:
-                _change(one).apply(one.before)
+            if one.is_ours and one.before is not None and _state(one.subject) != one.before:
+                one.subject.apply(one.before)
         if (now := change.read()) != entry.before:
             return Result(change, entry.rule, "left", f"It could not be put back: it was {entry.before} and is {now}.")
     except CannotChange as error:
@@ -216,12 +216,6 @@ def _is_ours(entry: Entry, change: Change, now: State) -> bool:
         or change.reached(entry.goal, now)
         or change.midway([entry.before, entry.goal], now)
     )
-
-
-def _change(one: Beside) -> Change:
-    from .changes import change_of
-
-    return change_of(one.change)
 
 
 def _state(change: Change) -> State:

@@ -44,6 +44,10 @@ class Beside:
     is_ours: bool = True
     """Nobody else changed it before the change was taken back."""
 
+    @property
+    def subject(self) -> Change:
+        return change_of(self.change)
+
 
 @dataclass
 class Entry:

@@ -17,9 +17,15 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from tcpknee import reading
+from tcpknee.errors import RunFolderError
+
 LEAST_VERSION = 250
 """From here on [Link] has every key that `Change.link_settings` gives (RxCoalesceSec= came with 250). Drop-ins are
 older (github.com/systemd/systemd/issues/23128 has one with 249)."""
+
+MOST_BYTES = 1 << 20
+"""Of a .link file, or of what udev notes of a device: both have some lines."""
 
 _OF_ONE_DEVICE = {"macaddress", "permanentmacaddress", "path"}
 _ONE = re.compile(r"[^\s*?\[]+")
@@ -47,8 +53,8 @@ class Udev:
         known."""
         try:
             index = socket.if_nametoindex(interface)
-            text = (self.data / f"n{index}").read_text(errors="replace")
-        except OSError:
+            text = _text(self.data / f"n{index}")
+        except (OSError, RunFolderError):
             return None
         found = re.search(r"^E:ID_NET_LINK_FILE=(/.+\.link)$", text, re.MULTILINE)
         path = Path(found[1]) if found else None
@@ -58,8 +64,12 @@ class Udev:
 def _is_of_one(path: Path) -> bool:
     parser = configparser.ConfigParser(strict=False, interpolation=None, delimiters=("=",), comment_prefixes=("#", ";"))
     try:
-        parser.read_string(path.read_text())
+        parser.read_string(_text(path))
         matches = parser["Match"]
-    except (OSError, ValueError, KeyError, configparser.Error):
+    except (OSError, RunFolderError, KeyError, configparser.Error):
         return False
     return any(_ONE.fullmatch(matches[key]) for key in matches if key in _OF_ONE_DEVICE)
+
+
+def _text(path: Path) -> str:
+    return reading.content(path, most_bytes=MOST_BYTES).decode(errors="replace")

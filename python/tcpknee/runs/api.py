@@ -25,6 +25,7 @@ from tcpknee.say import printable
 
 from . import compose, engines, manifest, named_files, pool, tables
 from .folder import RunFolder
+from .job import Job
 from .pool import Key, Watcher
 from .results import Run
 
@@ -248,7 +249,7 @@ def run_text(
         from . import run_as
 
         user = run_as.of_programs(programs_as_root)
-    job = engines.Job(
+    job = Job(
         scenario,
         text,
         file,
@@ -321,7 +322,7 @@ def _check_cluster(
         raise UsageError("cluster: got it without out; expected a folder for the run.")
 
 
-def _run_in_memory(job: engines.Job, meta: dict[str, Any], workers: int, watcher: Watcher) -> Run:
+def _run_in_memory(job: Job, meta: dict[str, Any], workers: int, watcher: Watcher) -> Run:
     parts: dict[Key, dict[str, Any]] = {}
     keys = pool.order(len(job.scenario.cells), job.scenario.repeat)
     session, began = manifest.session(workers), time.monotonic()
@@ -334,9 +335,7 @@ def _run_in_memory(job: engines.Job, meta: dict[str, Any], workers: int, watcher
     return run
 
 
-def _cautioned(
-    job: engines.Job, run: Run, workers: int, watcher: Watcher, on: Cluster | None = None
-) -> list[dict[str, Any]]:
+def _cautioned(job: Job, run: Run, workers: int, watcher: Watcher, on: Cluster | None = None) -> list[dict[str, Any]]:
     """The cells of `run.json`, those of the simulator with what depends on the phase of its flows."""
     cells: list[dict[str, Any]] = run.meta["cells"]
     if run.meta["engine"] != "sim":
@@ -352,7 +351,7 @@ def _cautioned(
 
 
 def _execute(
-    job: engines.Job,
+    job: Job,
     name: str,
     keys: Sequence[Key],
     kept: int,
@@ -377,7 +376,7 @@ def _execute(
 
 
 def _run_in_folder(
-    job: engines.Job,
+    job: Job,
     meta: dict[str, Any],
     out: Path,
     *,
@@ -415,7 +414,7 @@ def _take_up(meta: Mapping[str, Any], out: Path) -> RunFolder:
 
 
 def _fill(
-    job: engines.Job,
+    job: Job,
     meta: dict[str, Any],
     folder: RunFolder,
     workers: int,

@@ -20,7 +20,8 @@ import pyarrow as pa
 from tcpknee import human
 from tcpknee.errors import ClusterError, TcpkneeError, UsageError
 
-from . import engines, store, units
+from . import store, units
+from .job import Job
 from .pool import Key, Watcher
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Cluster:
         self._store: store.Store
         self._parcel: Future
 
-    def open(self, job: engines.Job, meta: Mapping[str, Any], out: Path, parts: str | None) -> dict[str, Any]:
+    def open(self, job: Job, meta: Mapping[str, Any], out: Path, parts: str | None) -> dict[str, Any]:
         """Begins a session: makes sure that every worker has the client's tcpknee and reaches the place for the
         parts, and sends what all tasks need. Returns what run.json says of the session."""
         url = store.new_place(out, parts)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpknee import human, workloads
-from tcpknee.errors import EngineError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,6 +15,7 @@ if TYPE_CHECKING:
     from tcpknee import _core
 
     from .folder import RunFolder, Written
+    from .job import Job
     from .run_as import User
 
 NAMES = ("sim", "kernel")
@@ -25,27 +23,6 @@ NAMES = ("sim", "kernel")
 
 LAB_SECONDS = 1.5
 """What a lab needs beside its scenario's duration: interpreters, namespaces, the end of connections."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """What is run: a scenario that was read, its text and name, and where programs may leave what they print.
-
-    `parts`: the folder that a simulated repetition's rows go to while it runs; None keeps them in memory. `bpf`: the
-    kernel engine takes our build of an algorithm also where the kernel has its own. `user`: who the scenario's programs
-    run as; None where it has none. `allow_host_settings`: what the kernel has for the whole machine may be set.
-    `measure`: instruments for what a repetition costs the host, of the kernel engine.
-    """
-
-    scenario: _core.Scenario
-    text: str
-    file: str
-    output: Path | None = None
-    parts: RunFolder | None = None
-    bpf: bool = False
-    user: User | None = None
-    allow_host_settings: bool = False
-    measure: tuple[str, ...] = ()
 
 
 class Simulator:
@@ -92,23 +69,6 @@ def of(name: str, job: Job) -> Iterator[Any]:
 
     with kernel.engine(job) as found:
         yield found
-
-
-@contextmanager
-def algorithms(scenario: _core.Scenario, file: str, *, bpf: bool) -> Iterator[dict[str, str]]:
-    """What the kernel calls each algorithm of a scenario, by its name and the parameters that are set; it has all of
-    them until the end.
-
-    `bpf`: our build also where the kernel has its own. Raises `KernelUnsupported`, `EngineError` where that cannot be.
-    """
-    from tcpknee import _core
-
-    try:
-        loaded = _core.load_for_run(scenario, ours=bpf)
-    except EngineError as error:
-        raise type(error)(f"{file}: {error}") from None
-    with loaded:
-        yield dict(loaded.names)
 
 
 def default_workers(name: str) -> int:

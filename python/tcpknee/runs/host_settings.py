@@ -27,8 +27,10 @@ LONGEST_BYTES = 100
 
 
 @contextmanager
-def held(wanted: Mapping[str, int], file: str, *, allowed: bool) -> Iterator[dict[str, dict[str, int]]]:
-    """These sysctls have these values until the end; yields what each was and is.
+def held(
+    wanted: Mapping[str, int], file: str, environment: Mapping[str, str], *, allowed: bool
+) -> Iterator[dict[str, dict[str, int]]]:
+    """Keeps these sysctls at these values until the end; yields what each was and is. `environment`: of our processes.
 
     Raises `KernelUnsupported` where that is not `allowed`, `EngineError` where it cannot be."""
     if wanted and not allowed:
@@ -38,19 +40,17 @@ def held(wanted: Mapping[str, int], file: str, *, allowed: bool) -> Iterator[dic
             f"and not for a lab ({name}). Allow it for the time of the run with --allow-host-settings, or leave it out."
         )
     with ExitStack() as stack:
-        yield {name: stack.enter_context(_held(name, value, file)) for name, value in wanted.items()}
+        yield {name: stack.enter_context(_held(name, value, file, environment)) for name, value in wanted.items()}
 
 
 @contextmanager
-def _held(name: str, value: int, file: str) -> Iterator[dict[str, int]]:
-    from .kernel import environment
-
+def _held(name: str, value: int, file: str, environment: Mapping[str, str]) -> Iterator[dict[str, int]]:
     # A session of its own: Ctrl-C in a terminal ends the run, and with it this.
     keeper = subprocess.Popen(
         [*KEEPER, name, str(value)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env=environment(),
+        env=environment,
         start_new_session=True,
     )
     assert keeper.stdin is not None and keeper.stdout is not None

@@ -23,8 +23,8 @@ import pyarrow as pa
 from tcpknee import errors
 from tcpknee.errors import Cancelled, EngineError
 
-from . import engines, folder, host_settings
-from .engines import Job
+from . import folder, host_settings
+from .job import Job, algorithms
 from .measuring import Measuring
 
 _POLL_SEC = 0.1
@@ -137,8 +137,8 @@ def engine(job: Job) -> Iterator[Kernel]:
     except EngineError as error:
         raise type(error)(f"{job.file}: {error}") from None
     with (
-        host_settings.held(wanted, job.file, allowed=job.allow_host_settings) as settings,
-        engines.algorithms(job.scenario, job.file, bpf=job.bpf) as names,
+        host_settings.held(wanted, job.file, environment(), allowed=job.allow_host_settings) as settings,
+        algorithms(job.scenario, job.file, bpf=job.bpf) as names,
     ):
         yield Kernel(job, names, host_settings=settings)
 

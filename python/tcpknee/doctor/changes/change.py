@@ -133,12 +133,11 @@ class Change(ABC):
         """Whether who was killed between two of `states` can have left `now`; of what is written in one step: never."""
         return False
 
-    def beside(self) -> Sequence[Change]:
-        """Settings that the kernel or the driver may reset together with this one. Raises CannotChange."""
-        from . import change_of
-
-        found = self._there("beside", self._beside)
-        return [replace(one if isinstance(one, Change) else change_of(one), netns=self.netns) for one in found]
+    def beside(self) -> list[dict[str, Any]]:
+        """Settings that the kernel or the driver may reset together with this one, as `json` gives them. Raises
+        CannotChange."""
+        found = self._there("beside", lambda: [one.json() for one in self._beside()])
+        return [{**one, "netns": self.netns} for one in found]
 
     def persistence(self) -> Persistence:
         """How the wanted value is there again after a boot."""

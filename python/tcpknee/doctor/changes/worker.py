@@ -10,7 +10,6 @@ from typing import Any
 from tcpknee.errors import TcpkneeError
 
 from . import change_of
-from .change import Change
 
 
 def main() -> int:
@@ -24,8 +23,7 @@ def main() -> int:
         except TcpkneeError as error:
             answer: dict[str, Any] = {"refused": str(error)}
         else:
-            changes = isinstance(returned, list) and any(isinstance(one, Change) for one in returned)
-            answer = {"returned": [one.json() for one in returned] if changes else returned}
+            answer = {"returned": returned}
         print(json.dumps(answer), flush=True)
     return 0
 

@@ -1,0 +1,55 @@
+"""What a run asks of an engine: the job, and the algorithms that a kernel must have for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tcpknee.errors import EngineError
+
+if TYPE_CHECKING:
+    from tcpknee import _core
+
+    from .folder import RunFolder
+    from .run_as import User
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is run: a scenario that was read, its text and name, and where programs may leave what they print.
+
+    `parts`: the folder that a simulated repetition's rows go to while it runs; None keeps them in memory. `bpf`: the
+    kernel engine takes our build of an algorithm also where the kernel has its own. `user`: who the scenario's programs
+    run as; None where it has none. `allow_host_settings`: what the kernel has for the whole machine may be set.
+    `measure`: instruments for what a repetition costs the host, of the kernel engine.
+    """
+
+    scenario: _core.Scenario
+    text: str
+    file: str
+    output: Path | None = None
+    parts: RunFolder | None = None
+    bpf: bool = False
+    user: User | None = None
+    allow_host_settings: bool = False
+    measure: tuple[str, ...] = ()
+
+
+@contextmanager
+def algorithms(scenario: _core.Scenario, file: str, *, bpf: bool) -> Iterator[dict[str, str]]:
+    """What the kernel calls each algorithm of a scenario, by its name and the parameters that are set; it has all of
+    them until the end.
+
+    `bpf`: our build also where the kernel has its own. Raises `KernelUnsupported`, `EngineError` where that cannot be.
+    """
+    from tcpknee import _core
+
+    try:
+        loaded = _core.load_for_run(scenario, ours=bpf)
+    except EngineError as error:
+        raise type(error)(f"{file}: {error}") from None
+    with loaded:
+        yield dict(loaded.names)
