@@ -396,6 +396,10 @@ def trace_tcp(
 def devices(netns: Path | None = None) -> list[str]:
     """Names of the devices in the network namespace of this path, or in ours. Raises `EngineError`."""
 
+def root_qdiscs(netns: Path | None = None) -> list[tuple[str, str, str, int]]:
+    """The root qdiscs in the network namespace of this path, or in ours: device, kind, handle, packets dropped so far
+    modulo 2^32. Raises `EngineError`."""
+
 def trace_qdisc(
     is_over: Callable[[], object], *, device: str | None = None, netns: int | None = None
 ) -> dict[str, Any]:

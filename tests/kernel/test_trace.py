@@ -26,6 +26,7 @@ from seen import whole
 from tcpknee.cli import report
 from tcpknee.errors import KernelUnsupported, RunFolderError, UsageError
 from tcpknee.live import qdiscs, trace, which
+from tcpknee.pages import trace_text
 from waiting import PATIENCE_SEC, until
 
 TRACED = ROOT / "tests/kernel/traced.py"
@@ -204,6 +205,17 @@ def test_the_cost_of_each_program_is_stated(traced: Any) -> None:
     assert probe["runs"] >= len(rows_of(found, ours["cookie"]))
     # Some hundred ns on an idle machine; a thousand times more is no reading of a clock.
     assert 0 < probe["run_time_ns"] / probe["runs"] < 1_000_000
+
+
+def test_what_the_qdisc_dropped_meanwhile_is_told_apart_from_what_the_path_lost(traced: Any, lab: Lab) -> None:
+    """The whole of it is this host's own: the tbf of the router, whose buffer is short."""
+    found, ours, _ = traced
+    (one,) = found.about["qdisc_drops"]
+    assert (one["netns"], one["device"], one["kind"]) == (lab.router, "to-b", "tbf")
+    # It dropped what was sent again, but for a few spurious retransmissions, and segments of the other connection.
+    assert one["packets"] >= 0.9 * ours["noted"]["total_retrans"] > 0
+    (line,) = trace_text.drops(found)
+    assert line.startswith(f"Dropped by the local qdisc tbf of to-b in {lab.router}: {one['packets']} packets, of all")
 
 
 def test_the_report_of_a_trace_is_its_figure_with_a_line_per_sender(traced: Any, tmp_path: Path) -> None:

@@ -68,8 +68,9 @@ def test_the_page_has_what_the_terminal_prints(connections, tmp_path):
     table = [re.split(r"\s{2,}", line) for line in printed[2 : 2 + min(connections, verb._SHOWN)]]
     assert rows[: len(table)] == table
     # What was counted and what it cost, line by line.
-    counted, gaps, *costs = printed[printed.index("") + 1 :]
-    assert counted in page.words and gaps in page.words
+    counted, gaps, drops, *costs = printed[printed.index("") + 1 :]
+    assert all(line in page.words for line in (counted, gaps, drops))
+    assert drops.startswith("Dropped by the local qdisc tbf of eth0: 6,253 packets, of all connections; ")
     assert [line.split(": ")[0] for line in costs] == [
         "Cost in the kernel",
         "Left out by the kernel",

@@ -69,6 +69,7 @@ def write(
         "rows": {name: len(table) for name, table in written.items()},
         "lost": 3,
         "gaps": 2,
+        "qdisc_drops": [{"netns": None, "device": "eth0", "kind": "tbf", "handle": "8001:", "packets": 6253}],
         "cost": {
             "not_measured": None,
             "programs": [{"tracepoint": "tcp_probe", "runs": 400, "run_time_ns": 100_000, "missed": 4}],

@@ -66,7 +66,7 @@ mod _core {
     #[pymodule_export]
     use crate::shell::{ShellOutcome, shell};
     #[pymodule_export]
-    use crate::trace::{TraceBatch, devices, trace_qdisc, trace_tcp};
+    use crate::trace::{TraceBatch, devices, root_qdiscs, trace_qdisc, trace_tcp};
     #[pymodule_export]
     use crate::units::duration_ns;
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use knee_live::trace::{Cost, Prefix, TcpFilter, qdisc, tcp};
+use knee_live::trace::{Cost, Prefix, TcpFilter, drops, qdisc, tcp};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -103,6 +103,21 @@ pub fn trace_tcp<'py>(
 pub fn devices(py: Python<'_>, netns: Option<PathBuf>) -> PyResult<Vec<String>> {
     py.detach(|| qdisc::devices(netns.as_deref()))
         .map_err(|error| errors::kernel(py, &error))
+}
+
+/// See `knee_live::trace::drops::root_qdiscs`: device, kind, handle, packets dropped.
+#[pyfunction]
+#[pyo3(signature = (netns=None))]
+pub fn root_qdiscs(
+    py: Python<'_>,
+    netns: Option<PathBuf>,
+) -> PyResult<Vec<(String, String, String, u32)>> {
+    let found = py.detach(|| drops::root_qdiscs(netns.as_deref()));
+    let found = found.map_err(|error| errors::kernel(py, &error))?;
+    let rows = found.into_iter();
+    Ok(rows
+        .map(|one| (one.device, one.kind, one.handle, one.dropped))
+        .collect())
 }
 
 /// See `knee_live::trace::qdisc::trace`.

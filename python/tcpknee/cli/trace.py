@@ -138,6 +138,7 @@ def _connections(found: Trace) -> Iterator[str]:
     yield ""
     yield trace_text.counted(found)
     yield from trace_text.gaps(found)
+    yield from trace_text.drops(found)
     yield from _cost(found.about["cost"], found.about["seconds"])
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -25,7 +25,7 @@ import pyarrow as pa
 from tcpknee import _core, provenance
 from tcpknee.datasets import manifest
 from tcpknee.datasets.dataset import Dataset
-from tcpknee.errors import RunFolderError, UsageError
+from tcpknee.errors import EngineError, RunFolderError, UsageError
 from tcpknee.writing import cannot_write, replacing
 
 from . import which
@@ -42,7 +42,8 @@ class Trace:
 
     folder: Path
     about: dict[str, Any]
-    """What `trace.json` says: `began` (UTC), `seconds`, `asked`, `rows` by table, `lost`, `gaps`, `cost`, `host`."""
+    """What `trace.json` says: `began` (UTC), `seconds`, `asked`, `rows` by table, `lost`, `gaps`, `qdisc_drops`,
+    `cost`, `host`."""
 
     @cached_property
     def dataset(self) -> Dataset:
@@ -128,7 +129,7 @@ def connections(
         "engine_version": provenance.engine_version(),
         "host": provenance.host(),
     }
-    sink = _Sink(folder)
+    sink, drops = _Sink(folder), _Drops(netns)
     begun = ended = 0.0
     used = 0.0
 
@@ -138,6 +139,7 @@ def connections(
         if not begun:
             begun = time.monotonic()
             about["began"] = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+            drops.begin()
         sink.take(batch)
         if progress is not None:
             progress(sink.rows["acks"], batch.lost)
@@ -158,6 +160,7 @@ def connections(
         sink.leave()
         raise
     about |= {"seconds": round(ended - begun, 3), "rows": sink.rows, "lost": found["lost"], "gaps": found["gaps"]}
+    about["qdisc_drops"] = drops.since()
     about["cost"] = {**found["cost"], "writing_cpu_sec": round(used, 6)}
     with replacing(folder / ABOUT) as file:
         file.write((json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode())
@@ -169,6 +172,35 @@ def _check_free(folder: Path) -> None:
         raise RunFolderError(
             f"{folder}: is there already and not empty; expected a free name for the trace. Choose another --out."
         )
+
+
+class _Drops:
+    """What the root qdiscs of this host's devices drop meanwhile: in the network namespace that is traced, or else in
+    ours and in those with a name. TCP counts segments that it sends again after such a drop as retransmitted."""
+
+    def __init__(self, netns: str | None) -> None:
+        self._netns = netns
+        self._before: dict[tuple[str | None, str, str, str], int] = {}
+
+    def begin(self) -> None:
+        self._before = dict(self._now())
+
+    def since(self) -> list[dict[str, Any]]:
+        """Those that dropped packets since then, most first."""
+        names = ("netns", "device", "kind", "handle")
+        found = [
+            {**dict(zip(names, qdisc, strict=True)), "packets": (dropped - self._before[qdisc]) % (1 << 32)}
+            for qdisc, dropped in self._now()
+            if dropped != self._before.get(qdisc, dropped)
+        ]
+        return sorted(found, key=lambda one: -one["packets"])
+
+    def _now(self) -> Iterator[tuple[tuple[str | None, str, str, str], int]]:
+        for name, path in which.namespaces(self._netns):
+            # A namespace that has gone meanwhile has no queue any more.
+            with suppress(EngineError):
+                for device, kind, handle, dropped in _core.root_qdiscs(path):
+                    yield (name, device, kind, handle), dropped
 
 
 class _Sink:

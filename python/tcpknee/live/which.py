@@ -93,6 +93,13 @@ def namespace_path(text: str) -> Path:
     return Path(text) if "/" in text else Path("/run/netns", text)
 
 
+def namespaces(netns: str | None) -> list[tuple[str | None, Path | None]]:
+    """Name and file of this network namespace; by default of ours (None) and of those that `ip netns` prints."""
+    if netns is not None:
+        return [(netns, namespace_path(netns))]
+    return [(None, None), *((path.name, path) for path in sorted(Path("/run/netns").glob("*")))]
+
+
 def check_device(device: str, netns: str | None) -> None:
     """Is there a device of that name in the network namespace, or in any of this host's? Raises UsageError."""
     found: set[str] = set()

@@ -74,7 +74,7 @@ def page(trace: Trace) -> str:
         },
         title=_title(trace),
         counted=trace_text.counted(trace),
-        warnings=[*trace_text.gaps(trace), *_lost(trace)],
+        warnings=[*trace_text.drops(trace), *trace_text.gaps(trace), *_lost(trace)],
         heads=trace_text.HEADS,
         rows=[(inks.get(row["cookie"]), trace_text.row(row)) for row in trace.summary[:TOLD_AT_MOST]],
         left_out=max(len(trace.summary) - TOLD_AT_MOST, 0),

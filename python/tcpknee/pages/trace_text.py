@@ -51,6 +51,17 @@ def gaps(found: Trace) -> Iterator[str]:
         yield f"{human.counted(count, 'gap')}: {found_more}; see docs/trace.md"
 
 
+def drops(found: Trace) -> Iterator[str]:
+    """What was dropped before it left this host."""
+    for one in found.about.get("qdisc_drops", []):
+        where = f" in {one['netns']}" if one["netns"] else ""
+        count = human.counted(one["packets"], "packet")
+        yield (
+            f"Dropped by the local qdisc {one['kind']} of {one['device']}{where}: {count}, of all connections; "
+            "what TCP sends again of these counts as retransmitted"
+        )
+
+
 def lost(count: int) -> str:
     """`none lost`."""
     return f"{count:,} lost" if count else "none lost"

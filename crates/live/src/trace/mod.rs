@@ -7,6 +7,7 @@
 
 pub(crate) mod attached;
 mod cost;
+pub mod drops;
 mod filter;
 pub mod qdisc;
 mod record;
