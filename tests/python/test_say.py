@@ -24,10 +24,11 @@ from tcpknee import _core, cli, say
 from tcpknee.cli import record, serving, shell, trace, unload
 from tcpknee.errors import TcpkneeError
 from tcpknee.imports import IMPORTERS, Count
+from tcpknee.imports import text as import_text
 from tcpknee.live import qdiscs
 from tcpknee.live.watch import view
 from tcpknee.pages import trace_text
-from tcpknee.runs import engines, progress
+from tcpknee.runs import job, progress
 
 HARMFUL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 TITLE = "\x1b]0;owned\x07"
@@ -89,7 +90,9 @@ def a_qdisc(text: str) -> qdiscs.Latency:
 
 def a_trace(text: str) -> Any:
     cost = {"not_measured": text, "programs": []}
-    about = {"rows": {"acks": 1, "events": 1}, "seconds": 1.0, "lost": 0, "gaps": 0, "cost": cost}
+    drops = [{"netns": text, "device": text, "kind": text, "handle": text, "packets": 1}]
+    rows = {"acks": 1, "events": 1}
+    about = {"rows": rows, "seconds": 1.0, "lost": 0, "gaps": 0, "qdisc_drops": drops, "cost": cost}
     return SimpleNamespace(summary=[a_connection(text)], about=about)
 
 
@@ -115,7 +118,7 @@ FOREIGN_KIND = dataclasses.replace(
 
 
 def imported(text: str) -> None:
-    for line in text.doubts(FOREIGN_KIND, an_import(text)):
+    for line in import_text.doubts(FOREIGN_KIND, an_import(text)):
         say.warn(f"knee import nginx: {line}")
 
 
@@ -138,7 +141,7 @@ def recorded(text: str) -> None:
 def shelled(text: str) -> None:
     outcome = SimpleNamespace(links=[], warnings=[text], exit_code=0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engines, "algorithms", lambda *_, **__: nullcontext({}))
+        patch.setattr(job, "algorithms", lambda *_, **__: nullcontext({}))
         patch.setattr(_core, "shell", lambda *_: outcome)
         patch.setattr(shell, "_measured", lambda _: text)
         path = {"path.rate": "10Mbit/s", "path.rtt": "20ms"}
