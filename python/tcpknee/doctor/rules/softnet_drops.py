@@ -23,7 +23,7 @@ def _check(snapshot: Snapshot) -> list[Finding]:
     dropped = sum(row["dropped"] or 0 for row in rows)
     processed = sum(row["processed"] or 0 for row in rows)
     backlog = facts.number(snapshot, "net.core.netdev_max_backlog")
-    if not dropped or dropped < SHARE * processed:
+    if not dropped or not processed or dropped < SHARE * processed:
         return []
     worst = max(rows, key=lambda row: row["dropped"] or 0)
     return [
