@@ -18,7 +18,7 @@ from rule_cases import CASES
 
 from support import Ended
 from tcpknee.calibration import own
-from tcpknee.doctor import judge, measure, told
+from tcpknee.doctor import judge, measure, render
 from tcpknee.doctor.changes import Sysctl
 from tcpknee.doctor.finding import Finding
 from tcpknee.doctor.fix import planned
@@ -144,7 +144,7 @@ def test_a_change_that_another_finding_pays_for_is_made(unpaid: Finding) -> None
 
 def test_what_gains_nothing_is_not_the_first_thing_to_do(unpaid: Finding) -> None:
     other = replace(unpaid, rule="short-backlog", pays=True)
-    lines = told.report(snapshot(), judge.Judgement([unpaid, other], []))
+    lines = render.report(snapshot(), judge.Judgement([unpaid, other], []))
     assert [line for line in lines if line.startswith("Do first")] == ["Do first, for short-backlog (eth0):"]
 
 

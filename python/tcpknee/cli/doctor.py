@@ -62,7 +62,7 @@ def command(
         return doctor_fix.undone(asked, json=json)
     if fleet is not None:
         return _fleet(fleet, rules, json=json, quiet=quiet)
-    from tcpknee.doctor import told
+    from tcpknee.doctor import render
     from tcpknee.doctor.judge import chosen, judge
     from tcpknee.doctor.snapshot import Snapshot, take_in
 
@@ -75,9 +75,9 @@ def command(
     if asked.fix:
         return doctor_fix.fixed(asked, judged.findings, taken.rows("owners"), named=bool(rules), json=json)
     if json:
-        say.json(told.json(taken, judged) | ({"measured": found} if measure else {}))
+        say.json(render.json(taken, judged) | ({"measured": found} if measure else {}))
     else:
-        say.lines(told.report(taken, judged))
+        say.lines(render.report(taken, judged))
         _tell_unmeasured(found)
     return int(judged.is_wrong)
 
@@ -110,15 +110,15 @@ def _tell_unmeasured(found: Sequence[dict[str, Any]]) -> None:
 def _explain(name: str, *, json: bool) -> int:
     import textwrap
 
-    from tcpknee.doctor import told
+    from tcpknee.doctor import render
     from tcpknee.doctor.judge import chosen
     from tcpknee.doctor.measure import comparison
 
     [rule] = chosen([name])
     if json:
-        say.json({"schema": 1, **told.rule_json(rule), **told.manual(rule), "measured": comparison(rule.name)})
+        say.json({"schema": 1, **render.rule_json(rule), **render.manual(rule), "measured": comparison(rule.name)})
     else:
-        say.lines(told.explained(rule))
+        say.lines(render.explained(rule))
         say.lines(textwrap.wrap(f"With --measure: {comparison(rule.name)}", 80, subsequent_indent="  "))
     return 0
 

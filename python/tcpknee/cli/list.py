@@ -168,10 +168,10 @@ def _read(what: str) -> Any:
     if what in ("metrics", "counters", "prometheus", "claims"):
         return getattr(registries, what)()
     if what == "rules":
-        from tcpknee.doctor import told
+        from tcpknee.doctor import render
         from tcpknee.doctor.rules import RULES
 
-        return [told.rule_json(rule) for rule in RULES]
+        return [render.rule_json(rule) for rule in RULES]
     found = getattr(_core, what)()
     if what == "algorithms":
         status = _core.in_kernel()

@@ -14,9 +14,9 @@ from tcpknee import human
 from tcpknee.doctor.finding import Finding
 from tcpknee.doctor.fleet import Fleet
 from tcpknee.doctor.judge import judge
+from tcpknee.doctor.render import few_of_each, now, summary, summary_of_host, value_told
 from tcpknee.doctor.rules import RULES
 from tcpknee.doctor.snapshot import Row, Snapshot
-from tcpknee.doctor.told import few_of_each, now, summary, summary_of_host, value_told
 from tcpknee.errors import UsageError
 
 from . import export, html

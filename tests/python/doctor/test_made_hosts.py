@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from made import sampled, snapshot
 from rule_cases import CASES
 
-from tcpknee.doctor import told
+from tcpknee.doctor import render
 from tcpknee.doctor.judge import judge
 from tcpknee.doctor.rules import RULES
 from tcpknee.doctor.snapshot import Snapshot
@@ -44,7 +44,7 @@ def test_a_host_gets_the_findings_that_it_should(host: Host) -> None:
 def test_a_report_has_80_columns_but_for_commands(host: Host) -> None:
     taken = snapshot(host.difference, cpus=host.cpus)
     judged = judge(taken)
-    lines = list(told.report(taken, judged))
+    lines = list(render.report(taken, judged))
     commands = {
         line for one in judged.findings for line in (*one.confirm, *(c for x in one.changes for c in x.shown()))
     }
@@ -85,5 +85,5 @@ def test_odd_values_lead_to_a_report_and_never_to_a_traceback(changes: list[Any]
                 first[value % len(first)][column.name] = odd[row % len(odd)]
     taken = Snapshot.of_json(found)
     judged = judge(taken)
-    assert list(told.report(taken, judged)) and told.json(taken, judged)
-    assert json.loads(json.dumps(told.json(taken, judged)))
+    assert list(render.report(taken, judged)) and render.json(taken, judged)
+    assert json.loads(json.dumps(render.json(taken, judged)))

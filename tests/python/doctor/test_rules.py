@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from made import snapshot
 from rule_cases import CASES, ENA, interrupts, near
 
-from tcpknee.doctor import told
+from tcpknee.doctor import render
 from tcpknee.doctor.changes import change_of
 from tcpknee.doctor.finding import SEVERITIES
 from tcpknee.doctor.judge import judge
@@ -125,7 +125,7 @@ def test_one_of_ten_thousand_and_a_hundred_of_them_make_a_warning(dropped: int, 
     judged = judge(snapshot({"counters": counters}))
     [finding] = [one for one in judged.findings if one.rule == "receive-queue-pruned"]
     assert finding.severity == severity and judged.is_wrong == (severity == "warning")
-    report = "\n".join(told.report(snapshot({"counters": counters}), judged))
+    report = "\n".join(render.report(snapshot({"counters": counters}), judged))
     assert ("Do first" in report) == (severity == "warning") and "Recv-Q stays above zero" in report
 
 

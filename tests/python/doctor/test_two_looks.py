@@ -18,7 +18,7 @@ from made import qdiscs, sampled, snapshot
 from rule_cases import CASES
 
 from support import Ended
-from tcpknee.doctor import told
+from tcpknee.doctor import render
 from tcpknee.doctor.judge import judge
 from tcpknee.doctor.rules import RULES
 from tcpknee.doctor.snapshot import Snapshot, samples, take
@@ -42,7 +42,7 @@ def test_what_grew_goes_on_at_so_much_a_second() -> None:
     [finding] = judge(sampled(drops(5_000), drops(4_000))).findings
     assert finding.now is not None and finding.now.goes_on
     assert finding.now.per_sec == {"horizon_drops": 100.0}
-    assert "Goes on: horizon_drops 100 a second, in the last 10 s." in told.now(finding.now)
+    assert "Goes on: horizon_drops 100 a second, in the last 10 s." in render.now(finding.now)
 
 
 def test_what_did_not_grow_may_be_over_and_comes_after_what_goes_on() -> None:
@@ -50,7 +50,7 @@ def test_what_did_not_grow_may_be_over_and_comes_after_what_goes_on() -> None:
     judged = judge(sampled(both, {"counters": {**both["counters"], "TcpExt.TCPRcvQDrop": 800_000}}))
     assert [finding.rule for finding in judged.findings] == ["receive-queue-pruned", "time-wait-overflow"]
     assert [finding.now and finding.now.goes_on for finding in judged.findings] == [True, False]
-    assert judged.findings[1].now and "it may be over" in told.now(judged.findings[1].now)
+    assert judged.findings[1].now and "it may be over" in render.now(judged.findings[1].now)
 
 
 def test_what_began_just_now_is_found_though_little_since_boot() -> None:
