@@ -63,7 +63,7 @@ class Output:
     @property
     def events(self) -> ArrowTable: ...
     @property
-    def cpu(self) -> ArrowTable: ...
+    def cpu_time(self) -> ArrowTable: ...
     @property
     def host_costs(self) -> ArrowTable: ...
     @property
@@ -84,7 +84,7 @@ class LabOutput:
 
     queue: Final[ArrowTable]
     events: Final[ArrowTable]
-    cpu: Final[ArrowTable]
+    cpu_time: Final[ArrowTable]
     links: Final[ArrowTable]
     programs: Final[ArrowTable]
     host_costs: Final[ArrowTable]
@@ -356,9 +356,12 @@ def workloads() -> list[dict[str, Any]]:
 def keys() -> list[dict[str, Any]]:
     """`path` `default` `accepts` `axis` `doc` `source` of each key of a scenario file."""
 
-def tables() -> Mapping[str, list[dict[str, Any]]]:
-    """Columns of `flows samples queue events`, and of the kernel engine `tcp_info` (further columns of `samples`) `cpu
-    links programs`: `name` `unit` `doc` `source` `type` of each."""
+def tables(of: str) -> Mapping[str, list[dict[str, str]]]:
+    """Columns of each table of a `run`, `recording`, `trace`, `profile`, `fleet` or `snapshot`: `name` `type` `unit`
+    `doc` `source` of each. Of a run, `tcp_info` and `client_output` are further columns of `samples` and `programs`."""
+
+def table_docs(of: str) -> Mapping[str, str]:
+    """What a row of each of these tables is."""
 
 def version() -> str: ...
 
@@ -408,15 +411,9 @@ def trace_qdisc(
     `trace_tcp` does.
     """
 
-def record_tables() -> dict[str, list[dict[str, str]]]:
-    """The same of the tables that `knee record` and importers write."""
-
-def trace_tables() -> dict[str, list[dict[str, str]]]:
-    """Columns of the tables of `trace_tcp`, in the form of `tables()`."""
-
 def profile_registry() -> dict[str, Any]:
-    """What `HostSession` knows: `tables`, in the form of `tables()`; `counters` of the table `host_costs`: `name`
-    `unit` `doc`; `instruments`: `name` `summary` str · `bpf` bool."""
+    """What `HostSession` knows: `counters` of the table `host_costs`: `name` `unit` `doc`; `instruments`: `name`
+    `summary` str · `bpf` bool."""
 
 class HostSession:
     """An interval in which the costs of this host's network are measured. It belongs to the thread that made it.

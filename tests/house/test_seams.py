@@ -115,15 +115,28 @@ def test_every_parameter_says_what_it_is_and_has_a_default_within_its_bounds() -
             assert param["doc"]
 
 
-def test_every_column_has_doc_and_source_and_its_unit_in_its_name() -> None:
+@pytest.mark.parametrize("of", ["run", "recording", "trace", "profile", "fleet", "snapshot"])
+def test_every_column_has_doc_and_source_and_its_unit_in_its_name(of: str) -> None:
     in_name = {"ns": "_ns", "us": "_us", "bytes": "bytes", "bit/s": "_bits_per_sec", "%": "_pct", "1/s": "_per_sec"}
-    for table, columns in _core.tables().items():
+    for table, columns in _core.tables(of).items():
+        assert _core.table_docs(of)[table].endswith(".")
         for column in columns:
             where = f"{table}.{column['name']}"
             assert column["doc"], where
             assert column["source"], where
             if column["unit"] in in_name:
-                assert in_name[column["unit"]] in column["name"], f"{where} does not carry its unit {column['unit']}"
+                assert in_name[column["unit"]] in f"_{column['name']}", (
+                    f"{where} does not carry its unit {column['unit']}"
+                )
+
+
+def test_a_table_that_several_write_is_one_table() -> None:
+    """Whoever writes it, it has the same columns; but `connections` of a trace are not those of a fleet."""
+    known: dict[str, list[dict[str, str]]] = {}
+    for of in ("run", "recording", "profile", "fleet"):
+        for table, columns in _core.tables(of).items():
+            assert known.setdefault(table, columns) == columns, table
+    assert {"assignments", "cpu", "cpu_time", "host_costs"} <= set(known)
 
 
 SCENARIOS = sorted((ROOT / "gallery").glob("*.toml"))

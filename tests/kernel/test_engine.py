@@ -233,7 +233,7 @@ def test_the_demo_runs_on_both_engines_and_fills_the_same_tables(user: User) -> 
         # What hosts spend is measured and simulated where it is asked for.
         assert len(own) > 0 or name in {"events", "host_costs"}, name
     assert len(kernel.links) == 2 * 3 * repeat
-    assert {row["name"] for row in kernel.cpu.arrow().to_pylist()} >= {"cpu0"}
+    assert {row["name"] for row in kernel.cpu_time.arrow().to_pylist()} >= {"cpu0"}
     # Three algorithms that fill a link without loss: what it carries is its rate less the headers, on both engines.
     for real, virtual in zip(kernel.summary.groups, sim.summary.groups, strict=True):
         assert real.algorithm == virtual.algorithm

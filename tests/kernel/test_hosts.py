@@ -46,7 +46,7 @@ assert = "total.softirq_share_of_busiest_cpu >= 50%"
 
 def softirq_share(run: Run, name: str) -> float:
     """What a processor has of all softirq time, over the whole run."""
-    rows = [row for row in run.cpu.arrow().to_pylist() if row["softirq_us"] is not None]
+    rows = [row for row in run.cpu_time.arrow().to_pylist() if row["softirq_us"] is not None]
     last = {row["name"]: row["softirq_us"] for row in sorted(rows, key=lambda row: row["t_ns"])}
     return float(last[name] / sum(last.values()))
 
@@ -198,7 +198,7 @@ client_threads = 2
     per_sec = [sum(flow["requests_per_sec"] for flow in flows(found, cell)) for cell in (0, 1)]
     assert 200 < per_sec[0] <= 2_000 * 1.01
     assert per_sec[0] < per_sec[1] <= 4_000 * 1.01
-    threads = {row["name"] for row in found.cpu.arrow().to_pylist() if row["cell"] == 1}
+    threads = {row["name"] for row in found.cpu_time.arrow().to_pylist() if row["cell"] == 1}
     assert {"sender/main", "sender/1", "receiver/main", "receiver/1"} <= threads
     assert {flow["requests"] > 0 for flow in flows(found, 1)} == {True}
 

@@ -46,7 +46,7 @@ def addresses(table: pa.RecordBatch, column: str) -> int:
 @pytest.mark.parametrize("name", ["flows", "samples", "queue", "events"])
 def test_a_table_has_the_columns_it_declares(output: _core.Output, name: str) -> None:
     batch = pa.record_batch(getattr(output, name))
-    declared = _core.tables()[name]
+    declared = _core.tables("run")[name]
     assert batch.num_rows == len(getattr(output, name)) > 0
     assert batch.schema.names == [column["name"] for column in declared]
     for column in declared:

@@ -17,7 +17,7 @@ Oddity = Callable[[Columns, np.random.Generator], None]
 
 _TYPES = {"text": pa.string(), "bool": pa.bool_(), "int64": pa.int64(), "int32": pa.int32(), "uint64": pa.uint64()}
 _TYPES |= {"float64": pa.float64()}
-TYPES = {column["name"]: _TYPES[column["type"]] for column in _core.record_tables()["sockets"]}
+TYPES = {column["name"]: _TYPES[column["type"]] for column in _core.tables("recording")["sockets"]}
 COUNTERS = ("bytes_acked", "bytes_sent", "delivered", "data_segs_out", "total_retrans", "busy_us", "rwnd_limited_us")
 GAUGES = ("srtt_us", "rttvar_us", "min_rtt_us", "snd_cwnd", "snd_mss_bytes")
 NUMBERS = (*COUNTERS, *GAUGES, "t_mono_ns", "t_unix_ns")

@@ -36,7 +36,7 @@ def say(**said: Any) -> None:
 
 def rows_of(name: str, rows: list[dict[str, Any]]) -> pa.Table:
     """A table of the kernel engine."""
-    schema = pa.schema((column["name"], TYPES[column["type"]]) for column in _core.tables()[name])
+    schema = pa.schema((column["name"], TYPES[column["type"]]) for column in _core.tables("run")[name])
     full = [{column: row.get(column) for column in schema.names} for row in rows]
     return pa.Table.from_pylist(full, schema=schema)
 
@@ -53,7 +53,7 @@ def measured(request: dict[str, Any], exit_code: int) -> tuple[dict[str, pa.Tabl
     link = {"cell": cell, "rep": rep, "direction": "data", "backend": "user", "kept_up": True}
     found["links"] = rows_of("links", [link])
     found["host_costs"], found["stacks"] = rows_of("host_costs", []), rows_of("stacks", [])
-    found["cpu"] = rows_of("cpu", [{"cell": cell, "rep": rep, "t_ns": 0, "name": "cpu0", "run_us": 0}])
+    found["cpu_time"] = rows_of("cpu_time", [{"cell": cell, "rep": rep, "t_ns": 0, "name": "cpu0", "run_us": 0}])
     here = Path(request["output"])
     here.mkdir(parents=True, exist_ok=True)
     name = f"c{cell:06d}-r{rep:04d}-client.0.txt"

@@ -36,7 +36,7 @@ TYPES = {"i32": pa.int32(), "i64": pa.int64(), "f64": pa.float64(), "bool": pa.b
 
 def flows(rows: Iterable[Mapping[str, Any]]) -> Table:
     """A `flows` table; columns that a row leaves out are null, or 0 where the statistics need a number."""
-    names = [column["name"] for column in _core.tables()["flows"]]
+    names = [column["name"] for column in _core.tables("run")["flows"]]
     texts = {"name", "algorithm", "workload"}
     optional = {"end_ns", "completion_us", "transfer_bytes", "slowdown", "requests", "requests_per_sec"}
     optional |= {"min_rtt_us", "cpu_limited_us"}

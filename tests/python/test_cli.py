@@ -41,7 +41,7 @@ def test_a_run_prints_its_table_first_and_writes_its_folder(call: Call, small: P
     assert "3 of" in ended.err or "6 of 6 repetitions done" in ended.err
     folder = tmp_path / "runs" / "small-1"
     assert sorted(file.name for file in folder.iterdir()) == [
-        "cpu.parquet",
+        "cpu_time.parquet",
         "events.parquet",
         "flows.parquet",
         "host_costs.parquet",
@@ -359,7 +359,7 @@ def test_tables_are_listed_by_the_verb_that_writes_them(call: Call) -> None:
 
 def test_csv_has_every_table_with_units_in_its_names(call: Call, small_run: Path, tmp_path: Path) -> None:
     assert call("export", small_run, "--format", "csv", "--out", "csv").code == 0
-    tables = ["cpu", "events", "flows", "host_costs", "queue", "runs", "samples"]
+    tables = ["cpu_time", "events", "flows", "host_costs", "queue", "runs", "samples"]
     assert sorted(file.stem for file in (tmp_path / "csv").iterdir()) == tables
     with (tmp_path / "csv" / "flows.csv").open() as file:
         rows = list(csv.DictReader(file))

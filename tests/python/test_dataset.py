@@ -52,7 +52,7 @@ def recorded(call: Call, tmp_path: Path) -> Path:
 def test_a_run_says_what_it_is_and_where_it_comes_from(small_run: Path) -> None:
     found = Dataset(small_run)
     host = provenance.host()
-    tables = ("cpu", "events", "flows", "host_costs", "queue", "runs", "samples")
+    tables = ("cpu_time", "events", "flows", "host_costs", "queue", "runs", "samples")
     assert (found.kind, found.tables) == ("run", tables)
     told = found.provenance
     assert (told.host, told.boot_id, told.kernel) == (host["name"], host["boot_id"], host["kernel"])
@@ -67,7 +67,7 @@ def test_a_recording_knows_its_host_and_boot_by_its_rows(recorded: Path) -> None
     found = Dataset(recorded)
     host = provenance.host()
     # What `knee assign` logs is a table of a recording too, but not of every one.
-    assert (found.kind, set(found.tables)) == ("recording", set(_core.record_tables()) - {"assignments"})
+    assert (found.kind, set(found.tables)) == ("recording", set(_core.tables("recording")) - {"assignments"})
     told = found.provenance
     assert (told.host, told.boot_id, told.kernel) == (host["name"], host["boot_id"], host["kernel"])
     assert told.version == _core.version()
@@ -205,7 +205,7 @@ def test_a_relative_folder_whose_name_looks_like_a_uri_is_a_folder(call: Call, s
 @pytest.mark.parametrize(
     ("table", "column", "change", "said"),
     [
-        ("cpu", "name", None, "cpu: got the column name 2 times; expected it once"),
+        ("cpu_time", "name", None, "cpu_time: got the column name 2 times; expected it once"),
         ("queue", "rep", pa.string(), "queue: got the column rep as string; expected int32"),
         ("queue", "sent_bytes", pa.list_(pa.int64()), "queue: got the column sent_bytes as list.*; expected int64"),
         ("flows", "algorithm", pa.int64(), "flows: got the column algorithm as int64; expected text"),

@@ -106,7 +106,7 @@ def test_the_connections_of_a_fleet_are_those_that_were_simulated(tmp_path: Path
 def test_the_log_has_the_columns_that_knee_assign_writes_and_so_has_the_copy_beside_connections(tmp_path: Path) -> None:
     synthetic.write(mix_of(tmp_path), tmp_path / "fleet", workers=1)
     connections.write([tmp_path / "fleet"], tmp_path / "out")
-    declared = [column["name"] for column in _core.record_tables()["assignments"]]
+    declared = [column["name"] for column in _core.tables("recording")["assignments"]]
     for path in (tmp_path / "fleet/host-01/assignments-000001.parquet", tmp_path / "out/assignments.parquet"):
         assert pq.read_schema(path).names == declared
 

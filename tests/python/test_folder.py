@@ -47,7 +47,7 @@ def part(key: tuple[int, int], rows: int = 3, event: str = "open") -> dict[str, 
     table = pa.table({"value": [key[0] * 100 + key[1]] * rows}, schema=schema)
     flows = table.append_column("flow", pa.array(range(rows), pa.int32()))
     events = pa.table({"event": pa.array([event] * rows).dictionary_encode()})
-    return {"flows": flows, "samples": table, "queue": table, "events": events, "cpu": table, "host_costs": table}
+    return {"flows": flows, "samples": table, "queue": table, "events": events, "cpu_time": table, "host_costs": table}
 
 
 def test_parts_are_merged_in_the_order_of_the_matrix(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_a_kernel_run_has_its_own_tables_and_says_what_its_labs_were(good: Run) 
     assert set(run.runs["engine"].to_pylist()) == {"kernel"}
     assert run.runs["data_packets"].to_pylist() == [7] * 6
     assert run.links["backend"].to_pylist() == ["user"] * 6
-    assert len(run.cpu) == 6
+    assert len(run.cpu_time) == 6
     assert run.programs["requests_per_sec"].to_pylist() == [1000.0] * 6
     assert run.meta["labs"] == [{"kernel": "6.18", "mtu": 1500}, {"kernel": "6.18", "mtu": 1501}]
     assert [(entry["cell"], entry["lab"]) for entry in run.meta["repetitions"]] == [(0, 0)] * 3 + [(1, 1)] * 3
@@ -92,7 +92,7 @@ def test_a_kernel_run_has_its_own_tables_and_says_what_its_labs_were(good: Run) 
 def test_a_run_in_memory_is_the_same(use: Use, good: Run) -> None:
     use("good")
     here, there = tcpknee.run(SMALL, engine="kernel"), good
-    for name in ("runs", "flows", "samples", "queue", "events", "cpu", "links", "programs"):
+    for name in ("runs", "flows", "samples", "queue", "events", "cpu_time", "links", "programs"):
         assert here.table(name).arrow().equals(there.table(name).arrow()), name
     assert here.meta["repetitions"] == there.meta["repetitions"]
 
@@ -229,7 +229,7 @@ def test_packets_of_a_kernel_run_cannot_be_had_again(good: Run, call: Callable[.
     ended = call("export", folder_of(good), "--format", "pcapng", "--out", "x.pcapng")
     assert ended.code == 2 and "keeps no packets" in ended.err
     assert call("export", folder_of(good), "--format", "csv", "--out", "csv").code == 0
-    assert {file.stem for file in Path("csv").iterdir()} >= {"cpu", "links", "programs"}
+    assert {file.stem for file in Path("csv").iterdir()} >= {"cpu_time", "links", "programs"}
 
 
 def test_tables_of_the_other_engine_are_missing_with_the_reason(small_run: Path) -> None:

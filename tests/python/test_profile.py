@@ -78,7 +78,7 @@ def test_a_thread_that_works_is_in_the_table_of_its_process(tmp_path: Path) -> N
 def test_a_profile_is_a_dataset_whose_columns_say_what_they_are(plain: profile.Profile) -> None:
     found = tcpknee.Dataset(plain.folder)
     assert found.kind == "profile" and set(found.tables) == set(profile.TABLES)
-    registry = _core.profile_registry()["tables"]
+    registry = _core.tables("profile")
     for name in profile.TABLES:
         assert [column.name for column in found.schema(name)] == [column["name"] for column in registry[name]]
     assert found.provenance.kernels == (f"Linux {os.uname().release}",)

@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tcpknee.runs import columns, programs
+from tcpknee import _core
+from tcpknee.runs import programs
 from tcpknee.runs.programs import iperf3, memtier_benchmark, netperf, redis_benchmark, wrk
 from tcpknee.runs.programs.measured import Measured
 
@@ -196,7 +197,7 @@ def test_what_clients_printed_becomes_columns_of_programs(tmp_path: Path) -> Non
     assert table["requests_per_sec"].to_pylist() == [None, 87719.3]
     assert table["latency_us_p95"].to_pylist() == [None, 399.0]
     assert failures == []
-    added = [table.schema.field(column["name"]) for column in columns.of_programs()]
+    added = [table.schema.field(column["name"]) for column in _core.tables("run")["client_output"]]
     assert all(field.metadata[b"doc"] and field.metadata[b"source"] for field in added)
 
 

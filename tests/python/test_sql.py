@@ -187,7 +187,7 @@ def test_a_recording_without_sockets_has_every_table(call: Call, tmp_path: Path)
     recorded = call("record", "--port", "1", "--for", "50ms", "--every", "50ms", "--out", "rec", "--quiet")
     assert recorded.code == 0, recorded.err
     assert {name for (name,) in csv.reader(call("sql", "show tables", "rec", "--csv").out.splitlines()[1:])} == {
-        *_core.record_tables()
+        *_core.tables("recording")
     } - {"assignments"}  # which `knee assign` writes
     assert call("sql", "select count(*) as n from sockets", "rec", "--csv").out == "n\n0\n"
     assert "srtt_us" in call("sql", "describe sockets", "rec").out

@@ -24,7 +24,7 @@ RECORD = Path(__file__).resolve().parents[2] / "crates" / "tables" / "src"
 COLUMN = re.compile(r'^\s{8}(\w+): ([^,]+), "([^"]*)", "([^"]*)", "([^"]*)";', re.MULTILINE)
 #: A table that stands in another one's file.
 IN_FILE = {"stacks": "host_costs"}
-TABLES = ("flows", "samples", "queue", "events", "cpu", "host_costs")
+TABLES = ("flows", "samples", "queue", "events", "cpu_time", "host_costs")
 TYPES = {"i32": pa.int32(), "i64": pa.int64(), "f64": pa.float64(), "bool": pa.bool_(), "String": pa.string()}
 
 RATE_BITS_PER_SEC = 50e6
@@ -269,7 +269,7 @@ def _hosts(parts: dict[str, list[pa.Table]], cell: int, rep: int, seconds: float
     if engine == "kernel":
         for name in ("sender/main", "link/main", "link/data"):
             rows += [{"t_ns": int(t * 1e9), "name": name, "run_us": int(t * 2e5)} for t in (0.1, seconds)]
-    parts["cpu"].append(_of_rows("cpu", cell, rep, rows))
+    parts["cpu_time"].append(_of_rows("cpu_time", cell, rep, rows))
     if engine == "sim":
         classes = ("data_copy", "tcp_ip", "netdev", "skb", "scheduler")
         costs = [

@@ -23,8 +23,8 @@ use knee_collect::KernelError;
 use knee_collect::clock::monotonic_ns;
 use knee_collect::identity::Identity;
 use knee_loader::{ForRun, NOT_BUILT, hold, log, lost, programs, requirements};
-use knee_store::tables::Assignments;
-use knee_store::{ROWS, RecordBatch, Table};
+use knee_store::RecordBatch;
+use knee_tables::{Assignments, Batch, ROWS};
 use libbpf_rs::{Map, MapCore, MapFlags, Object, ObjectBuilder, RingBuffer, RingBufferBuilder};
 use nix::time::{ClockId, clock_gettime};
 use record::Record;
@@ -188,7 +188,7 @@ impl Assigner {
         gathered.clear();
         *lock(&self.gathered) = gathered;
         Ok(Taken {
-            rows: self.table.take(),
+            rows: knee_store::take(&mut self.table),
             assigned: self.assigned.clone(),
             refused: self.refused,
             lost: lost(&self.object).map_err(unreadable)?,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use knee_store::tables::Cpu;
+use knee_tables::Cpu;
 
 use crate::text;
 

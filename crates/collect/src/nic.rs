@@ -3,8 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use knee_store::Table;
-use knee_store::tables::Nic;
+use knee_tables::{Nic, Table};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkInfo, LinkMessage, Stats64};
 
@@ -119,6 +118,8 @@ pub fn fill(table: &mut Nic, row: usize, device: &Device) {
 
 #[cfg(test)]
 mod tests {
+    use knee_tables::Batch;
+
     use super::*;
 
     #[test]

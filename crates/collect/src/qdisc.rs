@@ -2,7 +2,7 @@
 
 use std::io;
 
-use knee_store::tables::Qdisc as Rows;
+use knee_tables::Qdisc as Rows;
 use netlink_packet_core::{Emitable, Nla};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{
@@ -196,7 +196,7 @@ fn fill_fq(table: &mut Rows, row: usize, bytes: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use knee_store::Table;
+    use knee_tables::Batch;
 
     use super::*;
 

@@ -1,10 +1,10 @@
-//! Tables as text, for those that have no Arrow.
+//! Tables as text, for callers without Arrow.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Display, Write as _};
 
 use knee_tables::{Table, Values};
 
-/// The table as CSV, with the columns' names in the first line; those that the run did not keep are left out. Numbers read back as they were; what is missing is empty.
+/// The table as CSV. The first line has the names of the columns that the run kept. Numbers read back unchanged; a missing value is empty.
 pub fn csv<T: Table>(table: &T) -> String {
     let columns = T::COLUMNS.iter().zip(table.values());
     let kept = columns.filter(|(_, values)| values.len() == table.rows());
@@ -24,19 +24,28 @@ pub fn csv<T: Table>(table: &T) -> String {
 }
 
 fn write(text: &mut String, column: &Values<'_>, row: usize) {
+    fn number(text: &mut String, value: Option<impl Display>) -> fmt::Result {
+        value.map_or(Ok(()), |value| write!(text, "{value}"))
+    }
+    fn quoted(text: &mut String, value: Option<&str>) -> fmt::Result {
+        value.map_or(Ok(()), |value| {
+            write!(text, "\"{}\"", value.replace('"', "\"\""))
+        })
+    }
     let written = match column {
-        Values::I32(values) => write!(text, "{}", values[row]),
-        Values::I64(values) => write!(text, "{}", values[row]),
-        Values::F64(values) => write!(text, "{}", values[row]),
-        Values::Bool(values) => write!(text, "{}", values[row]),
-        Values::OptI64(values) => values
-            .get(row)
-            .map_or(Ok(()), |value| write!(text, "{value}")),
-        Values::OptF64(values) => values
-            .get(row)
-            .map_or(Ok(()), |value| write!(text, "{value}")),
-        Values::Text(values) => write!(text, "\"{}\"", values[row].replace('"', "\"\"")),
-        Values::Name(values) => write!(text, "\"{}\"", values[row]),
+        Values::I32(values) => number(text, Some(values[row])),
+        Values::I64(values) => number(text, Some(values[row])),
+        Values::F64(values) => number(text, Some(values[row])),
+        Values::Bool(values) => number(text, Some(values[row])),
+        Values::Text(values) => quoted(text, Some(&values[row])),
+        Values::Name(values) => quoted(text, Some(values[row])),
+        Values::OptI32(values) => number(text, values.get(row)),
+        Values::OptI64(values) => number(text, values.get(row)),
+        Values::OptU64(values) => number(text, values.get(row)),
+        Values::OptF64(values) => number(text, values.get(row)),
+        Values::OptBool(values) => number(text, values.get(row)),
+        Values::OptText(values) => quoted(text, values.get(row)),
+        Values::OptName(values) => quoted(text, values.get(row)),
     };
     written.expect("a string takes everything");
 }

@@ -1,8 +1,8 @@
-//! Rows, and values of them that may be missing: numbers by [`knee_store::column::set`].
+//! Rows, and values of them that may be missing: numbers by [`knee_tables::column::set`].
 
 use knee_store::Anonymiser;
-use knee_store::column::{Flags, Names, Texts};
-use knee_store::table::Table;
+use knee_store::arrow::Lent;
+use knee_tables::{Batch, Flags, Names, Texts};
 
 use super::{Filled, addresses};
 
@@ -61,7 +61,7 @@ pub fn capped(text: &str, bytes: usize) -> &str {
 }
 
 /// Begins a row; a batch that is full goes first.
-pub fn add_row<T: Table>(table: &mut T, full: &mut Vec<Filled>) -> usize {
+pub fn add_row<T: Batch + Lent>(table: &mut T, full: &mut Vec<Filled>) -> usize {
     if table.is_full() {
         put_away(table, full);
     }
@@ -69,8 +69,8 @@ pub fn add_row<T: Table>(table: &mut T, full: &mut Vec<Filled>) -> usize {
 }
 
 /// Hands on the rows of a table that has some.
-pub fn put_away<T: Table>(table: &mut T, full: &mut Vec<Filled>) {
+pub fn put_away<T: Batch + Lent>(table: &mut T, full: &mut Vec<Filled>) {
     if table.rows() > 0 {
-        full.push((T::NAME, table.take()));
+        full.push((T::NAME, knee_store::take(table)));
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use knee_store::Anonymiser;
-use knee_store::table::Field;
+use knee_tables::{Column, Table};
 use knee_units::parse;
 use serde_json::Value as Json;
 
@@ -64,15 +64,20 @@ pub struct TableKind {
 #[derive(Clone, Copy)]
 pub enum Columns {
     /// The table is the importer's own, or shared among importers.
-    Own(fn() -> Vec<Field>),
+    Own(fn() -> Vec<Column>),
     /// The table is one that `knee record` writes.
-    Recorded(fn() -> Vec<Field>),
+    Recorded(fn() -> Vec<Column>),
 }
 
 impl Columns {
-    pub fn fields(self) -> Vec<Field> {
+    /// Those of a table of the importer's.
+    pub(super) const fn own<T: Table>() -> Columns {
+        Columns::Own(|| T::COLUMNS.to_vec())
+    }
+
+    pub fn described(self) -> Vec<Column> {
         match self {
-            Columns::Own(fields) | Columns::Recorded(fields) => fields(),
+            Columns::Own(columns) | Columns::Recorded(columns) => columns(),
         }
     }
 }

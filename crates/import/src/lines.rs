@@ -48,11 +48,11 @@ pub trait Lines {
 /// its report is in `report`, and what only it tells is `More`.
 macro_rules! fills {
     ($table:ty) => {
-        const TABLE: &'static str = <$table as knee_store::Table>::NAME;
+        const TABLE: &'static str = <$table as knee_tables::Table>::NAME;
         type More = More;
 
         fn schema(&self) -> arrow_schema::SchemaRef {
-            knee_store::table::schema::<$table>()
+            knee_store::schema::<$table>()
         }
 
         fn found(&self) -> &Report {

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use arrow_schema::SchemaRef;
-use knee_store::table::{self, Table};
+use knee_tables::Table;
 
 use super::counts::{More, Report, Value};
 use super::lines;
@@ -71,8 +71,8 @@ pub trait Import {
 }
 
 /// Name and columns of a table.
-pub(super) fn described<T: Table>() -> Described {
-    (T::NAME, table::schema::<T>())
+pub(super) fn described<T: Table + 'static>() -> Described {
+    (T::NAME, knee_store::schema::<T>())
 }
 
 /// Why an import ended before the end of a file.

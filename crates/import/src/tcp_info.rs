@@ -16,8 +16,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use knee_collect::sock_diag::{Diag, MESSAGE_BYTES, SocketRows};
 use knee_store::Anonymiser;
-use knee_store::table::Table;
-use knee_store::tables::Sockets;
+use knee_tables::{Batch, Sockets, Table};
 use serde::Deserialize;
 
 use super::counts::counts;
@@ -42,7 +41,7 @@ UUID; a device is its index. Lines not understood are shown by why, never by the
         name: Sockets::NAME,
         short: "sockets",
         rows: "one per snapshot of a socket",
-        columns: Columns::Recorded(Sockets::fields),
+        columns: Columns::Recorded(|| Sockets::COLUMNS.to_vec()),
     }],
     options: &[Opt {
         help: "Fills the column host; by default as the file's metadata says.",
@@ -213,7 +212,10 @@ impl Lines for Parser {
         if line.trim_ascii().is_empty() {
             return None;
         }
-        let full = self.sockets.is_full().then(|| self.sockets.take());
+        let full = self
+            .sockets
+            .is_full()
+            .then(|| knee_store::take(&mut self.sockets));
         if let Err(why) = self.record(line) {
             self.report.not_understood(|| why.to_owned());
         }
@@ -221,7 +223,7 @@ impl Lines for Parser {
     }
 
     fn take(&mut self) -> Option<RecordBatch> {
-        (self.sockets.rows() > 0).then(|| self.sockets.take())
+        (self.sockets.rows() > 0).then(|| knee_store::take(&mut self.sockets))
     }
 
     fn too_long(&mut self, _beginning: &[u8]) {

@@ -11,7 +11,6 @@ use serde::Deserialize;
 use crate::arrow::ArrowTable;
 use crate::errors;
 use crate::json::parse;
-use crate::registry::profile_tables;
 use crate::trace::cost;
 
 /// What is asked of a session.
@@ -44,7 +43,6 @@ pub fn profile_registry(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         instruments.append(dict)?;
     }
     let dict = PyDict::new(py);
-    dict.set_item("tables", profile_tables(py)?)?;
     dict.set_item("counters", counters)?;
     dict.set_item("instruments", instruments)?;
     Ok(dict)

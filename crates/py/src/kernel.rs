@@ -22,7 +22,7 @@ pub struct LabOutput {
     tcp_info: Py<ArrowTable>,
     queue: Py<ArrowTable>,
     events: Py<ArrowTable>,
-    cpu: Py<ArrowTable>,
+    cpu_time: Py<ArrowTable>,
     links: Py<ArrowTable>,
     programs: Py<ArrowTable>,
     /// Without rows: the front measures them, outside the lab.
@@ -72,7 +72,7 @@ pub fn run(
         tcp_info: Py::new(py, ArrowTable::new(found.tcp_info))?,
         queue: Py::new(py, ArrowTable::new(found.queue))?,
         events: Py::new(py, ArrowTable::new(found.events))?,
-        cpu: Py::new(py, ArrowTable::new(found.cpu))?,
+        cpu_time: Py::new(py, ArrowTable::new(found.cpu))?,
         links: Py::new(py, ArrowTable::new(found.links))?,
         programs: Py::new(py, ArrowTable::new(found.programs))?,
         host_costs: Py::new(py, ArrowTable::new(HostCosts::default()))?,

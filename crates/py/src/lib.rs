@@ -54,8 +54,8 @@ mod _core {
     use crate::record::{exclusions, give_back_memory, record, sockets};
     #[pymodule_export]
     use crate::registry::{
-        algorithms, cost_profile, cost_profiles, costs, impairments, keys, losses, queues,
-        record_tables, sizes, tables, trace_tables, version, workloads,
+        algorithms, cost_profile, cost_profiles, costs, impairments, keys, losses, queues, sizes,
+        table_docs, tables, version, workloads,
     };
     #[pymodule_export]
     use crate::run::{Cancel, Output};

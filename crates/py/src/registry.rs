@@ -1,6 +1,5 @@
 //! What tcpknee knows, as lists of dicts for `knee list` and the docs.
 
-use arrow_schema::DataType;
 use knee_engine::algorithm_param;
 use knee_host::COSTS;
 use knee_path::impairment::{IMPAIRMENTS, ImpairmentSpec};
@@ -9,12 +8,7 @@ use knee_path::queue;
 use knee_scenario::profile::{Profile, SHIPPED};
 use knee_scenario::workload::WORKLOADS;
 use knee_scenario::workload::sizes::SIZES;
-use knee_store::{Field, TABLES};
-use knee_tables::{
-    Acks, Column, Connections, CpuSamples, Events, Flows, Histograms, HostCosts, Links, Processors,
-    Programs, QueueSamples, Samples, SoftirqRows, Stacks, Table, TcpInfoSamples, ThreadRows,
-    TraceEvents, Values,
-};
+use knee_tables::{Column, KINDS, Schema};
 use knee_units::files::Files;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -217,111 +211,44 @@ pub fn keys(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     Ok(list)
 }
 
-/// Columns of each table that an engine fills, by the table's name.
+/// Columns of each table that a run, a recording, … has, by the table's name.
 #[pyfunction]
-pub fn tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+pub fn tables<'py>(py: Python<'py>, of: &str) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    add_table::<Flows>(&dict)?;
-    add_table::<Samples>(&dict)?;
-    add_table::<QueueSamples>(&dict)?;
-    add_table::<Events>(&dict)?;
-    add_table::<TcpInfoSamples>(&dict)?;
-    add_table::<CpuSamples>(&dict)?;
-    add_table::<Links>(&dict)?;
-    add_table::<Programs>(&dict)?;
-    add_table::<HostCosts>(&dict)?;
-    add_table::<Stacks>(&dict)?;
-    Ok(dict)
-}
-
-/// Columns of the tables that `knee profile` writes.
-pub(crate) fn profile_tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let dict = PyDict::new(py);
-    add_table::<HostCosts>(&dict)?;
-    add_table::<Stacks>(&dict)?;
-    add_table::<Histograms>(&dict)?;
-    add_table::<Processors>(&dict)?;
-    add_table::<SoftirqRows>(&dict)?;
-    add_table::<ThreadRows>(&dict)?;
-    Ok(dict)
-}
-
-/// Columns of the tables that `knee trace` writes.
-#[pyfunction]
-pub fn trace_tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let dict = PyDict::new(py);
-    add_table::<Acks>(&dict)?;
-    add_table::<TraceEvents>(&dict)?;
-    add_table::<Connections>(&dict)?;
-    Ok(dict)
-}
-
-/// Columns of the tables that `knee record` writes.
-#[pyfunction]
-pub fn record_tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let tables = PyDict::new(py);
-    for (name, fields) in TABLES {
-        tables.set_item(name, columns_of(py, fields())?)?;
+    for schema in schemas(of)? {
+        dict.set_item(schema.name, columns_of(py, schema.columns)?)?;
     }
-    Ok(tables)
+    Ok(dict)
 }
 
-pub(crate) fn columns_of(py: Python<'_>, fields: Vec<Field>) -> PyResult<Bound<'_, PyList>> {
+/// What a row of each of these tables is.
+#[pyfunction]
+pub fn table_docs<'py>(py: Python<'py>, of: &str) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for schema in schemas(of)? {
+        dict.set_item(schema.name, schema.doc.trim())?;
+    }
+    Ok(dict)
+}
+
+fn schemas(of: &str) -> PyResult<&'static [Schema]> {
+    let found = KINDS.iter().find(|(name, _)| *name == of);
+    let unknown = || PyValueError::new_err(format!("there are no tables of a {of:?}"));
+    found.map(|(_, schemas)| *schemas).ok_or_else(unknown)
+}
+
+pub(crate) fn columns_of<'py>(py: Python<'py>, columns: &[Column]) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
-    for Field { column, data_type } in fields {
-        list.append(column_of(py, column, observed_type(&data_type))?)?;
+    for column in columns {
+        let dict = PyDict::new(py);
+        dict.set_item("name", column.name)?;
+        dict.set_item("type", column.kind.name())?;
+        dict.set_item("unit", column.unit)?;
+        dict.set_item("doc", column.doc)?;
+        dict.set_item("source", column.source)?;
+        list.append(dict)?;
     }
     Ok(list)
-}
-
-fn observed_type(data_type: &DataType) -> &'static str {
-    match data_type {
-        DataType::Int32 => "int32",
-        DataType::Int64 => "int64",
-        DataType::UInt64 => "uint64",
-        DataType::Float64 => "float64",
-        DataType::Boolean => "bool",
-        // Names are the same text again and again, which dictionaries hold once.
-        _ => "text",
-    }
-}
-
-fn column_of<'py>(
-    py: Python<'py>,
-    Column {
-        name,
-        unit,
-        doc,
-        source,
-    }: Column,
-    kind: &str,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("name", name)?;
-    dict.set_item("type", kind)?;
-    dict.set_item("unit", unit)?;
-    dict.set_item("doc", doc)?;
-    dict.set_item("source", source)?;
-    Ok(dict)
-}
-
-fn add_table<T: Table>(tables: &Bound<'_, PyDict>) -> PyResult<()> {
-    let list = PyList::empty(tables.py());
-    let empty = T::default();
-    for (column, values) in T::COLUMNS.iter().zip(empty.values()) {
-        list.append(column_of(tables.py(), *column, type_name(values))?)?;
-    }
-    tables.set_item(T::NAME, list)
-}
-
-fn type_name(values: Values<'_>) -> &'static str {
-    match values {
-        Values::I32(_) => "int32",
-        Values::I64(_) | Values::OptI64(_) => "int64",
-        Values::F64(_) | Values::OptF64(_) => "float64",
-        Values::Bool(_) => "bool",
-        Values::Text(_) | Values::Name(_) => "text",
-    }
 }
 
 #[pyfunction]

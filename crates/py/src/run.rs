@@ -14,7 +14,9 @@ use knee_tables::{KeptSamples, Samples};
 use knee_units::Nanos;
 use pyo3::prelude::*;
 
-use crate::arrow::{ArrowTable, record_batch};
+use knee_store::arrow::record_batch;
+
+use crate::arrow::ArrowTable;
 use crate::crash;
 use crate::errors;
 use crate::parts::Part;
@@ -60,7 +62,7 @@ pub struct Output {
     #[pyo3(get)]
     events: Py<ArrowTable>,
     #[pyo3(get)]
-    cpu: Py<ArrowTable>,
+    cpu_time: Py<ArrowTable>,
     #[pyo3(get)]
     host_costs: Py<ArrowTable>,
     #[pyo3(get)]
@@ -127,7 +129,7 @@ pub fn simulate(
         samples: Py::new(py, ArrowTable::of(samples))?,
         queue: Py::new(py, ArrowTable::new(output.queue))?,
         events: Py::new(py, ArrowTable::new(output.events))?,
-        cpu: Py::new(py, ArrowTable::new(output.cpu))?,
+        cpu_time: Py::new(py, ArrowTable::new(output.cpu))?,
         host_costs: Py::new(py, ArrowTable::new(output.host_costs))?,
         data_packets: output.data_packets,
         capture: capture.then_some(output.capture),
@@ -221,7 +223,7 @@ fn write(
     written.0.push(samples);
     part.append("queue", &record_batch(&Arc::new(rows.queue), |_| true))?;
     part.append("events", &record_batch(&Arc::new(rows.events), |_| true))?;
-    part.append("cpu", &record_batch(&Arc::new(rows.cpu), |_| true))?;
+    part.append("cpu_time", &record_batch(&Arc::new(rows.cpu), |_| true))?;
     part.append(
         "host_costs",
         &record_batch(&Arc::new(rows.host_costs), |_| true),

@@ -5,11 +5,11 @@
 
 use crate::common::{algorithms, assert_within, cell, run};
 use knee_sim::{Options, Output};
-use knee_tables::{Flows, Nullable};
+use knee_tables::{Flows, Numbers};
 
 /// What held the first flow back for most of its time in these runs together.
 fn main_limit(runs: &[Output]) -> &'static str {
-    let sum = |column: fn(&Flows) -> &Nullable<i64>| {
+    let sum = |column: fn(&Flows) -> &Numbers<i64>| {
         let of_first = |run: &Output| column(&run.flows).get(0).expect("the simulator knows");
         runs.iter().map(of_first).sum::<i64>()
     };

@@ -1,25 +1,28 @@
-//! What tcpknee keeps of live hosts: tables that a recorder or an importer
-//! (crate `knee-import`) fills, and the Parquet files that hold them.
+//! What tcpknee keeps of live hosts and runs: tables as Arrow record batches, and the Parquet files that hold them.
 //!
-//! Three steps, each usable by itself:
-//!
-//! 1. A table ([`Sockets`]) is filled row by row and hands out Arrow record
-//!    batches of at most [`ROWS`] rows.
-//! 2. A [`segment::Writer`] appends batches to compressed Parquet segments that
-//!    outlive `kill -9` and a full disk.
+//! 1. A recorder or an importer fills a table of `knee-tables` by row number; [`take`] hands out a record batch of at
+//!    most [`ROWS`](knee_tables::ROWS) rows.
+//! 2. A [`segment::Writer`] appends batches to compressed Parquet segments, which outlive `kill -9` and a full disk.
 //! 3. [`segment::recover`] makes whole files of what a killed writer left.
 //!
-//! No kernel's facility is needed: it runs on any Linux.
+//! ```
+//! use knee_tables::{Batch, Sockets, Table};
+//!
+//! let mut sockets = Sockets::default();
+//! let row = sockets.add_row();
+//! sockets.srtt_us.set(row, 40_000); // columns without a value are null
+//! let batch = knee_store::take(&mut sockets);
+//! assert_eq!((batch.num_rows(), sockets.rows()), (1, 0));
+//! ```
+//!
+//! It runs on any Linux: no kernel's facility is needed.
 
 pub mod anonymise;
-pub mod column;
+pub mod arrow;
 pub mod folder;
 pub mod parts;
 pub mod segment;
-pub mod table;
-pub mod tables;
 
 pub use anonymise::Anonymiser;
+pub use arrow::{schema, take};
 pub use arrow_array::RecordBatch;
-pub use table::{Field, ROWS, Table};
-pub use tables::{Sockets, TABLES};

@@ -1,7 +1,7 @@
 //! Rows that are filled at once are those that are set one by one.
 
-use knee_store::tables::Assignments;
-use knee_store::{ROWS, Table};
+use knee_store::take;
+use knee_tables::{Assignments, Batch, ROWS};
 
 fn one_by_one(rows: usize) -> Assignments {
     let mut table = Assignments::default();
@@ -30,7 +30,11 @@ fn a_batch_that_is_filled_at_once_equals_one_set_row_by_row() {
     // The same table again and again: nothing of one batch is left in the next.
     for rows in [ROWS, 0, 1, 7, 8, 9, 64, 1000, ROWS - 1, ROWS] {
         at_once(&mut filled, rows);
-        assert_eq!(filled.take(), one_by_one(rows).take(), "{rows} rows");
+        assert_eq!(
+            take(&mut filled),
+            take(&mut one_by_one(rows)),
+            "{rows} rows"
+        );
     }
 }
 
@@ -38,7 +42,7 @@ fn a_batch_that_is_filled_at_once_equals_one_set_row_by_row() {
 fn a_column_that_is_not_filled_stays_without_values() {
     let mut table = Assignments::default();
     at_once(&mut table, 5);
-    let batch = table.take();
+    let batch = take(&mut table);
     let nulls = |name: &str| batch.column_by_name(name).map(|column| column.null_count());
     assert_eq!(nulls("host"), Some(0));
     assert_eq!(nulls("boot_id"), Some(5));

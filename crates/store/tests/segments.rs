@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use knee_store::folder::Folder;
+use knee_store::schema;
 use knee_store::segment::{Options, Recovered, Writer, keep, recover, segments, unfinished};
-use knee_store::{Sockets, Table, table};
+use knee_tables::{Batch, Sockets, Table};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 fn batch(from: i64, rows: i64) -> arrow_array::RecordBatch {
@@ -25,7 +26,7 @@ fn batch(from: i64, rows: i64) -> arrow_array::RecordBatch {
             .set(row, if value % 2 == 0 { "bbr" } else { "cubic" });
         sockets.r#final.set(row, value % 3 == 0);
     }
-    sockets.take()
+    knee_store::take(&mut sockets)
 }
 
 fn options() -> Options {
@@ -37,7 +38,7 @@ fn options() -> Options {
 }
 
 fn writer(dir: &Path, options: Options) -> Writer {
-    Writer::create(dir, Sockets::NAME, table::schema::<Sockets>(), options).unwrap()
+    Writer::create(dir, Sockets::NAME, schema::<Sockets>(), options).unwrap()
 }
 
 fn held(dir: &Path) -> Folder {
@@ -298,7 +299,7 @@ fn a_later_writer_goes_on_with_the_next_number() {
 fn the_segments_of_each_table_are_numbered_from_one() {
     let dir = tempfile::tempdir().unwrap();
     for table in ["sockets", "cpu", "tcp-sockets", "sockets"] {
-        let schema = table::schema::<Sockets>();
+        let schema = schema::<Sockets>();
         let mut writer = Writer::create(dir.path(), table, schema, options()).unwrap();
         writer.write(&batch(0, 5)).unwrap();
         writer.finish().unwrap();

@@ -1,20 +1,25 @@
-//! `cpu`: who used the processors while a lab ran.
+//! `cpu`: what processors spent their time on.
 
-use crate::table;
+use crate::{Name, table};
 
 table! {
-    /// Processor time so far of each thread of a lab, and of each processor of
-    /// the host. Softirq time, which no thread is charged for, is on the
-    /// processors' rows; other work of the host is in it too.
-    "cpu" CpuSamples of CpuSample {
-        cell: i32, "", "tcpknee", "cell of the matrix";
-        rep: i32, "", "tcpknee", "repetition, from 0";
-        t_ns: i64, "ns", "tcpknee", "time since the run began";
-        name: String, "", "tcpknee", "cpu0, cpu1, … a processor; else role/thread: link/main, sender/main, receiver/main, client.0/redis-benchmark";
-        run_us: i64, "us", "/proc/PID/task/TID/schedstat; /proc/stat", "time on a processor since the run began; of a processor: time not idle";
-        user_us: Option<i64>, "us", "/proc/stat user, nice", "of a processor: time in programs; null: a thread";
-        system_us: Option<i64>, "us", "/proc/stat system", "of a processor: time in the kernel on behalf of programs; null: a thread";
-        softirq_us: Option<i64>, "us", "/proc/stat softirq, irq", "of a processor: time in interrupts; null: a thread";
-        steal_us: Option<i64>, "us", "/proc/stat steal", "of a processor: time that the hypervisor gave to others; null: a thread";
+    /// A row per processor and sample. Times count from the start of the host,
+    /// in steps of 10 ms.
+    "cpu" Cpu {
+        t_unix_ns: Option<i64>, "ns", "CLOCK_REALTIME", "wall time of the sample, since 1970-01-01 UTC";
+        t_mono_ns: Option<i64>, "ns", "CLOCK_MONOTONIC", "time of the sample on a clock that is never set; only differences mean something";
+        host: Option<Name>, "", "uname nodename", "host";
+        boot_id: Option<Name>, "", "/proc/sys/kernel/random/boot_id", "boot of the host; as anonymised";
+        cpu: Option<i32>, "", "/proc/stat", "processor";
+        user_us: Option<i64>, "us", "/proc/stat user", "in programs, guests included";
+        nice_us: Option<i64>, "us", "/proc/stat nice", "in programs of lowered priority";
+        system_us: Option<i64>, "us", "/proc/stat system", "in the kernel";
+        idle_us: Option<i64>, "us", "/proc/stat idle", "idle";
+        iowait_us: Option<i64>, "us", "/proc/stat iowait", "idle while a disk was waited for";
+        irq_us: Option<i64>, "us", "/proc/stat irq", "in interrupts";
+        softirq_us: Option<i64>, "us", "/proc/stat softirq", "in soft interrupts, where packets are received";
+        steal_us: Option<i64>, "us", "/proc/stat steal", "given to others by the hypervisor";
+        guest_us: Option<i64>, "us", "/proc/stat guest", "of user: in guests";
+        guest_nice_us: Option<i64>, "us", "/proc/stat guest_nice", "of nice: in guests";
     }
 }

@@ -1,6 +1,6 @@
 //! What `knee profile` writes of a live host beside `host_costs` and `stacks`.
 
-use crate::table;
+use crate::{HostCosts, Schema, Stacks, Table, table};
 
 table! {
     /// How packets were sized and how many a poll handled, in powers of two.
@@ -49,3 +49,13 @@ table! {
         system_us: i64, "us", "/proc/PID/task/TID/stat stime", "time in the kernel on its behalf, likewise";
     }
 }
+
+/// Tables of a profile.
+pub const PROFILE: &[Schema] = &[
+    HostCosts::SCHEMA,
+    Stacks::SCHEMA,
+    Histograms::SCHEMA,
+    Processors::SCHEMA,
+    SoftirqRows::SCHEMA,
+    ThreadRows::SCHEMA,
+];

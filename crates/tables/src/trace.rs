@@ -1,7 +1,7 @@
 //! What `knee trace` writes of live connections: every segment that arrives,
 //! what happened, and who the connections are.
 
-use crate::{Samples, TcpInfoSamples, table};
+use crate::{Samples, Schema, Table, TcpInfoSamples, table};
 
 table! {
     /// A connection's sender at each segment that arrives at an established
@@ -79,3 +79,6 @@ table! {
         closed: bool, "", "tcpknee", "was it closed within the trace?";
     }
 }
+
+/// Tables of a trace.
+pub const TRACE: &[Schema] = &[Acks::SCHEMA, TraceEvents::SCHEMA, Connections::SCHEMA];

@@ -64,7 +64,7 @@ def _units_per_sec(run: Run, micro: Micro) -> float:
 
 def threads_ns_per_sec(run: Run, warmup_ms: int) -> float:
     """Time of the hosts' threads: with one processor for both, softirqs run within them."""
-    rows = [row for row in run.cpu.arrow().to_pylist() if row["t_ns"] >= warmup_ms * 1_000_000]
+    rows = [row for row in run.cpu_time.arrow().to_pylist() if row["t_ns"] >= warmup_ms * 1_000_000]
     ends: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         if row["name"].startswith(("sender", "receiver")):

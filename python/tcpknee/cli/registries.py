@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 Column = Mapping[str, str]
-Tables = Mapping[str, list[Column]]
+Tables = Mapping[str, Sequence[Column]]
 
 HOW = {
     "sum": "sum over the flows",
@@ -33,33 +33,20 @@ def tables() -> dict[str, Tables]:
     """The columns of every table, by the verb that writes it: `run` first."""
     from tcpknee import _core
     from tcpknee.datasets.dataset import OF_TRACES
-    from tcpknee.doctor.snapshot.tables import TABLES as OF_SNAPSHOTS
-    from tcpknee.fleet import connections as fleet
     from tcpknee.imports import IMPORTERS
     from tcpknee.runs import columns
 
-    of_fleets = {"connections": fleet.COLUMNS, "hosts": fleet.HOSTS, "assignments": fleet.ASSIGNMENTS}
-    traced = _core.trace_tables()
+    traced = _core.tables("trace")
     imported = [table for kind in IMPORTERS.values() for table in kind.tables if not table.recorded]
     return {
         "run": columns.of_tables(),
-        "record": _core.record_tables(),
+        "record": _core.tables("recording"),
         "import": {table.name: list(table.columns) for table in imported},
         "trace": {name: traced[columns] for name, columns in OF_TRACES.items()},
-        "profile": _core.profile_registry()["tables"],
-        "fleet": {
-            name: [_column(one.name, one.type.lower(), one.unit, one.doc) for one in listed]
-            for name, listed in of_fleets.items()
-        },
-        "snapshot": {
-            name: [_column(one.name, one.kind, one.unit, one.doc, listed.source) for one in listed.columns.values()]
-            for name, listed in OF_SNAPSHOTS.items()
-        },
+        "profile": _core.tables("profile"),
+        "fleet": _core.tables("fleet"),
+        "snapshot": _core.tables("snapshot"),
     }
-
-
-def _column(name: str, kind: str, unit: str, doc: str, source: str = "tcpknee") -> Column:
-    return {"name": name, "type": kind, "unit": unit, "doc": doc, "source": source}
 
 
 def metrics() -> list[dict[str, str]]:

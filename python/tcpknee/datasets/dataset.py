@@ -79,7 +79,7 @@ class Dataset:
             return "profile"
         if self._are_all_imported:
             return "import"
-        if set(self.tables) & set(_core.record_tables()):
+        if set(self.tables) & set(_core.tables("recording")):
             return "recording"
         return "import" if set(self.tables) & set(_of_importers()) else "tables"
 
@@ -137,8 +137,7 @@ class Dataset:
 
     def _known(self, name: str) -> Mapping[str, Mapping[str, Any]]:
         """Columns that the registry has of a table of this kind of folder, by name."""
-        registries = {"run": _core.tables, "trace": _core.trace_tables, "profile": _of_profiles}
-        known = registries.get(self.kind, _of_importers)()
+        known = _core.tables(self.kind) if self.kind in ("run", "trace", "profile") else _of_importers()
         columns = known.get(OF_TRACES.get(name, name) if self.kind == "trace" else name, ())
         return {column["name"]: column for column in columns}
 
@@ -158,16 +157,10 @@ class Dataset:
         return "holds no table; expected Parquet files such as sockets-000001.parquet."
 
 
-def _of_profiles() -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    """Columns of the tables that a profile has, by table."""
-    found: Mapping[str, Sequence[Mapping[str, Any]]] = _core.profile_registry()["tables"]
-    return found
-
-
 def _of_importers() -> Mapping[str, Sequence[Mapping[str, Any]]]:
     """Columns of the tables that a recording and imports have, by table."""
     imported = {table["name"]: table["columns"] for kind in _core.importers() for table in kind["tables"]}
-    return {**imported, **_core.record_tables()}
+    return {**imported, **_core.tables("recording")}
 
 
 def sql(query: str, folder: Path | str, *, external: bool = False) -> pa.Table:

@@ -163,7 +163,7 @@ def not_kept(run: Mapping[str, Any], column: str) -> str | None:
     """Why the table `samples` of a run lacks this column, where its scenario left it out; `run` is its `run.json`."""
     # Runs of before there was a choice kept every column.
     chosen = run["cells"][0].get("samples") if run["cells"] else None
-    registry = _core.tables()
+    registry = _core.tables("run")
     known = {about["name"] for name in ("samples", "tcp_info") for about in registry[name]}
     if chosen is None or column not in known or column in (*chosen, *OF_EVERY_SAMPLE):
         return None

@@ -90,7 +90,7 @@ def of_rows(tables: Mapping[str, Partitions]) -> Provenance:
     found: dict[str, list[Any]] = {"host": [], "boot_id": [], "t_unix_ns": []}
     writers = []
     # `host` of other tables is none that rows are from: of requests it is HTTP's.
-    ours = {*_core.record_tables(), _CAPTURED}
+    ours = {*_core.tables("recording"), _CAPTURED}
     for name, table in tables.items():
         names = [column for column in found if name in ours and column in table.schema.names]
         for part in table.fragments:

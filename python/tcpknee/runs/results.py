@@ -69,9 +69,9 @@ class Run:
         return self.table("events")
 
     @property
-    def cpu(self) -> Table:
+    def cpu_time(self) -> Table:
         """Who used the processors; of the kernel engine."""
-        return self.table("cpu")
+        return self.table("cpu_time")
 
     @property
     def links(self) -> Table:
@@ -147,7 +147,7 @@ class Run:
         from . import groups, hosts, summary
 
         programs = self.programs.arrow() if self.meta["engine"] == "kernel" else None
-        cpu = self.rows("cpu", hosts.OF_CPU)
+        cpu = self.rows("cpu_time", hosts.OF_CPU)
         has_costs = self.meta["engine"] == "sim" or self.meta.get("measure")
         host_costs = self.host_costs.arrow() if has_costs else None
         # A run of before this table had what links offer has no use of a link.

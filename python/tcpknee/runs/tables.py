@@ -8,13 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from tcpknee import _core
+from tcpknee.datasets import columns
 from tcpknee.datasets.manifest import OF_EVERY_SAMPLE
 
-from . import columns, manifest
+from . import manifest
 
 FROM_ENGINE: dict[str, tuple[str, ...]] = {
-    "sim": ("flows", "samples", "queue", "events", "cpu", "host_costs"),
-    "kernel": ("flows", "samples", "queue", "events", "cpu", "links", "programs", "host_costs", "stacks"),
+    "sim": ("flows", "samples", "queue", "events", "cpu_time", "host_costs"),
+    "kernel": ("flows", "samples", "queue", "events", "cpu_time", "links", "programs", "host_costs", "stacks"),
 }
 """Tables that each engine fills, in the order in which parts hold them."""
 
@@ -74,19 +76,13 @@ def take_note(flows: pa.Table) -> tuple[pa.Table, dict[str, Any]]:
 
 def runs_schema() -> pa.Schema:
     """Columns of `runs` with their unit, doc and source."""
-    return pa.schema(
-        pa.field(
-            column["name"],
-            pa.type_for_alias(column["type"]),
-            metadata={key: column[key] for key in ("unit", "doc", "source")},
-        )
-        for column in columns.of_runs()
-    )
+    return columns.schema(_core.tables("run")["runs"])
 
 
 def runs_table(run: Mapping[str, Any], done: Mapping[tuple[int, int], Mapping[str, Any]]) -> pa.Table:
     """One row per repetition done, in the order given: (cell, rep) and its note."""
     cells = {int(cell["index"]): cell for cell in run["cells"]}
+    names = runs_schema().names
     same = {name: run[name] for name in ("title", "claim", "scenario_sha256", "engine", "engine_version")}
     constant = {
         index: {
@@ -94,7 +90,7 @@ def runs_table(run: Mapping[str, Any], done: Mapping[tuple[int, int], Mapping[st
             "seed": manifest.seed_of(run, cell),
             "axes": json.dumps(dict(cell["axes"]), ensure_ascii=False),
             "algorithms": ",".join(f"{flow['algorithm']}:{flow['count']}" for flow in cell["flows"]),
-            **{name: cell.get(name) for name, *_ in columns.RUNS if name.endswith(("_ns", "_sec", "_bytes", "_pkts"))},
+            **{name: cell.get(name) for name in names if name.endswith(("_ns", "_sec", "_bytes", "_pkts"))},
         }
         for index, cell in cells.items()
     }

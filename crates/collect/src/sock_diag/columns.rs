@@ -1,8 +1,7 @@
 //! Maps columns of `samples` and `sockets` to fields of `tcp_info`. The recorder, importers and the lab's sampler fill
 //! their tables by this one map.
 
-use knee_store::table::like;
-use knee_tables::{Column, Samples, Table as _, TcpInfoSamples};
+use knee_tables::{Column, Samples, Table as _, TcpInfoSamples, like};
 
 use super::tcp_info::place;
 

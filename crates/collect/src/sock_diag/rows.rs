@@ -2,8 +2,9 @@
 
 use std::ops::{Deref, DerefMut};
 
-use knee_store::column::{Number, Numbers, RUN, set};
-use knee_store::{Anonymiser, Field, RecordBatch, Sockets, Table};
+use knee_store::Anonymiser;
+use knee_tables::column::{RUN, set};
+use knee_tables::{Batch, Number, Numbers, Schema, Sockets, Table, Values};
 
 use super::columns::Stored;
 use super::tcp_info::{KNOWN_BYTES, TcpInfo, place};
@@ -57,24 +58,29 @@ impl DerefMut for SocketRows {
 }
 
 impl Table for SocketRows {
-    const NAME: &'static str = Sockets::NAME;
+    const SCHEMA: Schema = Sockets::SCHEMA;
 
-    fn fields() -> Vec<Field> {
-        Sockets::fields()
+    fn values(&self) -> Vec<Values<'_>> {
+        self.table.values()
     }
 
     fn rows(&self) -> usize {
         self.table.rows()
     }
+}
 
+impl Batch for SocketRows {
     #[inline]
     fn add_row(&mut self) -> usize {
         self.table.add_row()
     }
 
-    fn take(&mut self) -> RecordBatch {
+    fn take(&mut self, kept: impl Fn(&str) -> bool) -> SocketRows {
         self.settle();
-        self.table.take()
+        SocketRows {
+            table: self.table.take(kept),
+            ..SocketRows::default()
+        }
     }
 }
 
@@ -329,7 +335,7 @@ mod tests {
 
     /// Names of the columns without a value.
     fn nulls(table: &mut SocketRows) -> Vec<String> {
-        let batch = table.take();
+        let batch = knee_store::take(table);
         let schema = batch.schema();
         (schema.fields().iter().zip(batch.columns()))
             .filter(|(_, column)| column.null_count() > 0)
@@ -420,12 +426,16 @@ mod tests {
             let row = together.add_row();
             together.fill(row, &alone(info), &Anonymiser::Keep);
         }
-        let together = together.take();
+        let together = knee_store::take(&mut together);
         for (row, info) in infos.enumerate() {
             let mut one = SocketRows::default();
             one.add_row();
             one.fill(0, &alone(info), &Anonymiser::Keep);
-            assert_eq!(one.take(), together.slice(row, 1), "row {row}");
+            assert_eq!(
+                knee_store::take(&mut one),
+                together.slice(row, 1),
+                "row {row}"
+            );
         }
     }
 

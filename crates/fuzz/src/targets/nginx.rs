@@ -8,7 +8,8 @@ use std::path::Path;
 
 use knee_import::nginx::{Escape, Format, Options, Parser, log_format};
 use knee_import::{Import as _, Lines as _};
-use knee_store::{Anonymiser, ROWS};
+use knee_store::Anonymiser;
+use knee_tables::ROWS;
 
 use super::{BATCH_BYTES, HIDING, sample};
 use crate::Target;

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use knee_collect::{nic, qdisc, qdisc_options, routing};
-use knee_store::Table;
-use knee_store::tables::{Nic, Qdisc};
+use knee_tables::{Batch, Nic, Qdisc};
 use netlink_packet_route::RouteNetlinkMessage;
 
 use super::{BATCH_BYTES, choice, sample};
@@ -82,8 +81,8 @@ fn check(input: &[u8]) -> usize {
             let row = qdiscs.add_row();
             qdisc::fill(&mut qdiscs, row, queue);
         }
-        assert_eq!(nics.take().num_rows(), devices.len());
-        assert_eq!(qdiscs.take().num_rows(), queues.len());
+        assert_eq!(knee_store::take(&mut nics).num_rows(), devices.len());
+        assert_eq!(knee_store::take(&mut qdiscs).num_rows(), queues.len());
     }
     BATCH_BYTES + 64 * input.len()
 }

@@ -5,7 +5,8 @@
 
 use knee_collect::sock_diag::tcp_info::KNOWN_BYTES;
 use knee_collect::sock_diag::{Diag, Dump, SocketRows, answers};
-use knee_store::{Anonymiser, Table};
+use knee_store::Anonymiser;
+use knee_tables::Batch;
 
 use super::{BATCH_BYTES, assert_kept_or_null, choice, sample};
 use crate::Target;
@@ -190,5 +191,5 @@ fn assert_rows_agree(whole: &Diag<'_>, shorter: &Diag<'_>) {
         table.fill(row, diag, &Anonymiser::Keep);
         table.fill_dumped(row, diag);
     }
-    assert_kept_or_null(&table.take(), "an answer cut short");
+    assert_kept_or_null(&knee_store::take(&mut table), "an answer cut short");
 }

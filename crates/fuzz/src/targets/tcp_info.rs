@@ -7,7 +7,8 @@ use std::path::Path;
 
 use knee_import::tcp_info::{Options, Parser};
 use knee_import::{Import as _, Lines as _};
-use knee_store::{Anonymiser, ROWS};
+use knee_store::Anonymiser;
+use knee_tables::ROWS;
 
 use super::{BATCH_BYTES, hidden, sample};
 use crate::Target;

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use chrono::NaiveDateTime;
 use knee_store::Anonymiser;
-use knee_store::table::Table as _;
+use knee_tables::Table as _;
 use serde_json::Value;
 
 use self::rows::{Rows, Test};
@@ -45,20 +45,20 @@ pub static KIND: Kind = Kind {
             name: FlentTests::NAME,
             short: "tests",
             rows: "one per file; `metadata` has all that flent noted, as JSON, from `metadata`",
-            columns: Columns::Own(FlentTests::fields),
+            columns: Columns::own::<FlentTests>(),
         },
         TableKind {
             name: FlentPoints::NAME,
             short: "points",
             rows: "one per value of a series at flent's equal steps, from `x_values` and `results`; steps without a value \
                 have none",
-            columns: Columns::Own(FlentPoints::fields),
+            columns: Columns::own::<FlentPoints>(),
         },
         TableKind {
             name: FlentSamples::NAME,
             short: "samples",
             rows: "one per measurement, at its own time, from `raw_values`",
-            columns: Columns::Own(FlentSamples::fields),
+            columns: Columns::own::<FlentSamples>(),
         },
     ],
     options: &[],

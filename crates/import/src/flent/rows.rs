@@ -1,8 +1,8 @@
 //! A test's rows of `flent_tests`, `flent_points` and `flent_samples`.
 
 use knee_store::Anonymiser;
-use knee_store::column::set;
-use knee_store::table::Table;
+use knee_tables::Batch;
+use knee_tables::column::set;
 use serde_json::{Map, Value};
 
 use super::super::Filled;

@@ -15,7 +15,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use knee_store::Anonymiser;
-use knee_store::table::Table as _;
+use knee_tables::Table as _;
 use serde::de::{DeserializeSeed, IgnoredAny};
 use serde_json::Value;
 
@@ -57,13 +57,13 @@ pub static KIND: Kind = Kind {
             name: Iperf3Intervals::NAME,
             short: "intervals",
             rows: "one per interval and stream, from `intervals`",
-            columns: Columns::Own(Iperf3Intervals::fields),
+            columns: Columns::own::<Iperf3Intervals>(),
         },
         TableKind {
             name: Iperf3Streams::NAME,
             short: "streams",
             rows: "one per stream of each test, with what the test's streams have in common, from `start` and `end`",
-            columns: Columns::Own(Iperf3Streams::fields),
+            columns: Columns::own::<Iperf3Streams>(),
         },
     ],
     options: &[],

@@ -1,7 +1,7 @@
 //! A test's rows of `iperf3_intervals` and `iperf3_streams`.
 
 use knee_store::Anonymiser;
-use knee_store::column::set;
+use knee_tables::column::set;
 
 use super::super::Filled;
 use super::super::fill::{add_row, flag, host, name, put_away, words};

@@ -47,7 +47,7 @@ pub static KIND: Kind = Kind {
         name: TABLE,
         short: "requests",
         rows: "one per line of a log; of these columns, those of the format's variables",
-        columns: Columns::Own(table::fields),
+        columns: Columns::Own(table::columns),
     }],
     options: &[
         Opt {

@@ -1,17 +1,15 @@
 //! The table `requests`: columns that a format's variables fill.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{Field, SchemaRef};
 use knee_store::Anonymiser;
-use knee_store::column::{Fill, Names, Numbers, Texts};
-use knee_store::table::{self, ROWS};
-use knee_tables::Column as Description;
+use knee_store::arrow::{described, schema_of, take_column};
+use knee_tables::{Column as Description, Names, Numbers, ROWS, Texts, Type};
 
 use super::super::addresses;
 use super::TABLE;
@@ -86,42 +84,37 @@ impl fmt::Display for Odd<'_> {
     }
 }
 
-/// Every column that a variable whose meaning is known can fill.
-pub fn fields() -> Vec<table::Field> {
-    let mut fields: Vec<table::Field> = Vec::new();
-    let mut add = |column: Description, kind| {
-        if fields.iter().all(|field| field.column.name != column.name) {
-            fields.push(table::Field {
-                column,
-                data_type: Column::of(kind).data_type(),
+/// Every column that a known variable can fill.
+pub fn columns() -> Vec<Description> {
+    let mut columns: Vec<Description> = Vec::new();
+    let mut add = |name: &'static str, kind: Kind, unit, doc, source| {
+        if columns.iter().all(|column| column.name != name) {
+            columns.push(Description {
+                name,
+                kind: Column::of(kind).kind(),
+                nullable: true,
+                unit,
+                doc,
+                source,
             });
         }
     };
     for known in KNOWN {
         if known.kind == Kind::Request {
             for (name, kind, doc) in REQUEST {
-                let (unit, source) = ("", "nginx $request");
-                add(
-                    Description {
-                        name,
-                        unit,
-                        doc,
-                        source,
-                    },
-                    kind,
-                );
+                add(name, kind, "", doc, "nginx $request");
             }
         } else {
-            let column = Description {
-                name: known.column,
-                unit: known.unit,
-                doc: known.doc,
-                source: known.source,
-            };
-            add(column, known.kind);
+            add(
+                known.column,
+                known.kind,
+                known.unit,
+                known.doc,
+                known.source,
+            );
         }
     }
-    fields
+    columns
 }
 
 impl Requests {
@@ -134,14 +127,8 @@ impl Requests {
                 return None;
             }
             let column = Column::of(kind);
-            let about = [
-                ("unit", unit),
-                ("doc", doc),
-                ("source", &format!("nginx ${variable}")),
-            ]
-            .map(|(key, value)| (key.to_owned(), value.to_owned()));
-            let field = Field::new(name, column.data_type(), true);
-            fields.push(field.with_metadata(HashMap::from(about)));
+            let about = [unit, doc, &format!("nginx ${variable}")];
+            fields.push(described(name, column.kind(), true, about));
             columns.push(column);
             Some(columns.len() - 1)
         };
@@ -173,12 +160,11 @@ impl Requests {
                 }
             })
             .collect();
-        let named = HashMap::from([("table".to_owned(), TABLE.to_owned())]);
         Requests {
             format,
             slots,
             columns,
-            schema: Arc::new(Schema::new_with_metadata(fields, named)),
+            schema: Arc::new(schema_of(TABLE, fields)),
             anonymiser,
             clock: Clock::default(),
             rows: 0,
@@ -297,11 +283,11 @@ impl Column {
         }
     }
 
-    fn data_type(&self) -> DataType {
+    fn kind(&self) -> Type {
         match self {
-            Column::Integer(_) => Numbers::<i64>::data_type(),
-            Column::Text(_) => Texts::data_type(),
-            Column::Name(_) => Names::data_type(),
+            Column::Integer(_) => Type::I64,
+            Column::Text(_) => Type::Text,
+            Column::Name(_) => Type::Name,
         }
     }
 
@@ -315,9 +301,9 @@ impl Column {
 
     fn take(&mut self, rows: usize) -> ArrayRef {
         match self {
-            Column::Integer(column) => column.take(rows),
-            Column::Text(column) => column.take(rows),
-            Column::Name(column) => column.take(rows),
+            Column::Integer(column) => take_column(column, rows),
+            Column::Text(column) => take_column(column, rows),
+            Column::Name(column) => take_column(column, rows),
         }
     }
 }

@@ -22,7 +22,7 @@ use std::path::Path;
 
 use ahash::AHashMap;
 use knee_store::Anonymiser;
-use knee_store::table::Table as _;
+use knee_tables::Table as _;
 
 use self::connection::{Connection, Ended, Taken};
 use self::file::{Next, Reader, Record};
@@ -130,14 +130,14 @@ pub static KIND: Kind = Kind {
             short: "acks",
             rows: "one per ACK that says something new to a sender of data, or per interval (`--every`): RTT, bytes in \
                 flight, acknowledged, retransmitted, the far end's window, duplicate ACKs, CE and ECE",
-            columns: Columns::Own(CaptureAcks::fields),
+            columns: Columns::own::<CaptureAcks>(),
         },
         TableKind {
             name: CaptureConnections::NAME,
             short: "connections",
             rows: "one per connection: handshake, RTT (least, median, 95th percentile), `retransmit_pct`, goodput, bytes \
                 each way, how it ended",
-            columns: Columns::Own(CaptureConnections::fields),
+            columns: Columns::own::<CaptureConnections>(),
         },
     ],
     options: &[

@@ -1,7 +1,8 @@
 //! Rows of `capture_acks` and `capture_connections`.
 
 use knee_store::Anonymiser;
-use knee_store::column::{Numbers, set};
+use knee_tables::Numbers;
+use knee_tables::column::set;
 
 use super::super::Filled;
 use super::super::fill::{add_row, put_away};

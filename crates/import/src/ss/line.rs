@@ -3,8 +3,7 @@
 //! Source: the output of iproute2 3.10 to 6.x; `tcp_info` fields are printed only
 //! when they are not 0, so a field that is not there is left null.
 
-use knee_store::column::Numbers;
-use knee_store::tables::Sockets;
+use knee_tables::{Numbers, Sockets};
 
 /// Splits a line at spaces; parentheses keep together what they hold, since a
 /// process may be called anything.

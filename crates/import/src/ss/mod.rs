@@ -19,8 +19,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use knee_store::Anonymiser;
-use knee_store::table::Table;
-use knee_store::tables::Sockets;
+use knee_tables::{Batch, Sockets, Table};
 
 use self::line::{Tokens, details, goes_on, has_key, may_be_details};
 use self::socket::{Head, Port, Socket};
@@ -54,7 +53,7 @@ pub static KIND: Kind = Kind {
         name: Sockets::NAME,
         short: "sockets",
         rows: "one per TCP socket of a dump",
-        columns: Columns::Recorded(Sockets::fields),
+        columns: Columns::Recorded(|| Sockets::COLUMNS.to_vec()),
     }],
     options: &[
         HOST,
@@ -351,7 +350,7 @@ impl Parser {
     fn add_row(&mut self) -> (Option<RecordBatch>, usize) {
         let full = self.sockets.is_full().then(|| {
             self.dates.first_row = 0;
-            self.sockets.take()
+            knee_store::take(&mut self.sockets)
         });
         let row = self.sockets.add_row();
         self.report.rows += 1;
@@ -668,6 +667,6 @@ impl Lines for Parser {
     fn take(&mut self) -> Option<RecordBatch> {
         self.end_file();
         self.current = Current::Nothing;
-        (self.sockets.rows() > 0).then(|| self.sockets.take())
+        (self.sockets.rows() > 0).then(|| knee_store::take(&mut self.sockets))
     }
 }

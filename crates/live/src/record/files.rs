@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use knee_store::Table;
+use knee_store::arrow::Lent;
+use knee_store::schema;
 use knee_store::segment::{Error, Options as Cut, Writer};
-use knee_store::table::schema;
+use knee_tables::Batch;
 
 use super::options::Options;
 
@@ -18,7 +19,7 @@ pub struct Sink<T> {
     writer: Writer,
 }
 
-impl<T: Table> Sink<T> {
+impl<T: Batch + Lent> Sink<T> {
     /// `lost` is what a kill may cost: rows are with the kernel, which keeps them,
     /// when they are that old. A row group costs the same for one row as for hundreds.
     pub fn new(options: &Options, lost: Duration) -> Result<Sink<T>, Error> {
@@ -70,9 +71,9 @@ impl<T: Table> Sink<T> {
     }
 }
 
-fn write<T: Table>(writer: &mut Writer, table: &mut T) -> Result<(), Error> {
+fn write<T: Batch + Lent>(writer: &mut Writer, table: &mut T) -> Result<(), Error> {
     match table.rows() {
         0 => Ok(()),
-        _ => writer.write(&table.take()),
+        _ => writer.write(&knee_store::take(table)),
     }
 }

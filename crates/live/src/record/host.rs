@@ -7,7 +7,7 @@ use knee_collect::KernelError;
 use knee_collect::routing::Routing;
 use knee_collect::{cpu, nic, proc_net, qdisc};
 use knee_store::segment::Error;
-use knee_store::tables::{Counters, Cpu, Nic, Qdisc};
+use knee_tables::{Counters, Cpu, Nic, Qdisc};
 
 use super::files::Sink;
 use super::moment::Moment;

@@ -30,9 +30,11 @@ use files::Sink;
 use host::Host;
 use knee_collect::KernelError;
 use knee_collect::sock_diag::SocketRows;
+use knee_store::RecordBatch;
+use knee_store::arrow::take_columns;
 use knee_store::folder::Folder;
 use knee_store::segment::{Error, Recovered, recover};
-use knee_store::{RecordBatch, Sockets, Table};
+use knee_tables::{Batch, Sockets, Table};
 use moment::{peak_rss_bytes, thread_cpu};
 use nix::sched::{CloneFlags, setns};
 pub use options::{Asked, Netns, Options, Selection, Wanted};
@@ -70,8 +72,8 @@ pub fn record(
 pub fn sockets(selection: &Selection, columns: &[String]) -> Result<Vec<RecordBatch>, KernelError> {
     let chosen = chosen(columns)?;
     let take = |table: &mut SocketRows| match &chosen[..] {
-        [] => table.take(),
-        chosen => table.take().project(chosen).expect("they are its columns"),
+        [] => knee_store::take(table),
+        chosen => take_columns(table, chosen),
     };
     within(selection, || {
         let mut rows = Rows::new(selection.clone(), selection.processes)?;
@@ -104,9 +106,10 @@ pub fn give_back_memory() {
 
 /// Where these columns of `sockets` stand.
 fn chosen(columns: &[String]) -> Result<Vec<usize>, KernelError> {
-    let fields = Sockets::fields();
     let place = |name: &String| {
-        let found = fields.iter().position(|field| field.column.name == name);
+        let found = Sockets::COLUMNS
+            .iter()
+            .position(|column| column.name == name);
         found.ok_or_else(|| KernelError::Option {
             what: "columns",
             got: name.clone(),

@@ -8,7 +8,7 @@ use knee_collect::KernelError;
 use knee_collect::identity::Identity;
 use knee_collect::processes::Processes;
 use knee_collect::sock_diag::{Diag, Dump, Extensions, SocketRows};
-use knee_store::{Sockets, Table};
+use knee_tables::{Batch, Sockets};
 
 use super::cookies::{Cookies, Entry};
 use super::dumper::Dumper;

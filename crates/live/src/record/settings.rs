@@ -8,7 +8,7 @@ use knee_collect::KernelError;
 use knee_collect::clock::thread_ns;
 use knee_collect::settings::{Place as Where, Setting, Settings};
 use knee_store::segment::Error;
-use knee_store::tables::Settings as Rows;
+use knee_tables::Settings as Rows;
 
 use super::files::Sink;
 use super::moment::Moment;

@@ -96,7 +96,10 @@ fn table_dict(dict: &Bound<'_, PyDict>, table: &TableKind) -> PyResult<()> {
     dict.set_item("short", table.short)?;
     dict.set_item("rows", table.rows)?;
     dict.set_item("recorded", matches!(table.columns, Columns::Recorded(_)))?;
-    dict.set_item("columns", columns_of(dict.py(), table.columns.fields())?)
+    dict.set_item(
+        "columns",
+        columns_of(dict.py(), &table.columns.described())?,
+    )
 }
 
 fn option_dict(dict: &Bound<'_, PyDict>, option: &Opt) -> PyResult<()> {

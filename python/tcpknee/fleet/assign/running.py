@@ -193,7 +193,7 @@ class _Running:
 
 
 _ROWS = 8192
-"""Of a full table (crates/store/src/table.rs)."""
+"""Rows of a full batch (`ROWS` in crates/tables/src/column.rs)."""
 
 
 def stopped(folder: Path, began: str) -> str | None:

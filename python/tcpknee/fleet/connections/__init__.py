@@ -7,8 +7,8 @@ connections.write(["rec/edge1"], "conn")
 
 from __future__ import annotations
 
-from .columns import ASSIGNMENTS, COLUMNS, HOSTS, Column
+from .columns import COLUMNS, Column
 from .gather import Fleet, opened, read, write
 from .lake import Lake
 
-__all__ = ["ASSIGNMENTS", "COLUMNS", "HOSTS", "Column", "Fleet", "Lake", "opened", "read", "write"]
+__all__ = ["COLUMNS", "Column", "Fleet", "Lake", "opened", "read", "write"]

@@ -88,12 +88,9 @@ def open_lake(database: duckdb.DuckDBPyConnection, lake: Lake, notes: list[str])
     plan = Plan(found)
     if lake.assignments is not None:
         known = lake.columns(lake.assignments)
-        columns = ", ".join(column.name for column in ASSIGNMENTS if column.name in known)
-        casts = ", ".join(
-            f"cast({column.name if column.name in known else 'null'} as {column.type}) as {column.name}"
-            for column in ASSIGNMENTS
-        )
-        database.register("lake_assignments", lake.arrow(f"select {columns} from {lake.assignments}"))
+        columns = [column.name for column in ASSIGNMENTS if column.name in known]
+        casts = ", ".join(column.cast(column.name if column.name in known else "null") for column in ASSIGNMENTS)
+        database.register("lake_assignments", lake.arrow(f"select {', '.join(columns)} from {lake.assignments}"))
         database.execute(f"create table assignments as select {casts} from lake_assignments")
         plan.log = read_log(database)
     has_clock = all(boot.has_clock for boot in found)

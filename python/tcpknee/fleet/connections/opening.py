@@ -36,7 +36,7 @@ _BESIDE = {
 """Tables that are read beside the one that connections come from, where they are."""
 
 _TIMES = ("t_unix_ns", "t_mono_ns")
-_NUMBERS = {column["name"] for column in _core.record_tables()["sockets"] if column["type"] != "text"}
+_NUMBERS = {column["name"] for column in _core.tables("recording")["sockets"] if column["type"] != "text"}
 
 
 def open_folders(
@@ -130,9 +130,7 @@ def _make_assignments(database: duckdb.DuckDBPyConnection, folders: Sequence[Fol
     for folder in folders:
         if "assignments" in folder.views:
             held = folder.columns["assignments"]
-            chosen = ", ".join(
-                f"cast({one.name if one.name in held else 'null'} as {one.type}) as {one.name}" for one in ASSIGNMENTS
-            )
+            chosen = ", ".join(one.cast(one.name if one.name in held else "null") for one in ASSIGNMENTS)
             logs.append(f"select {chosen} from {folder.views['assignments']}")
     if not logs:
         return None
@@ -144,7 +142,7 @@ def _make_assignments(database: duckdb.DuckDBPyConnection, folders: Sequence[Fol
 def _log_of(database: duckdb.DuckDBPyConnection, units: pa.Table) -> Log:
     """The table `assignments` of units alone."""
     always = {"t_unix_ns": str(-(1 << 62)), "host_id": "host_id", "unit": "unit"}
-    columns = ", ".join(f"cast({always.get(one.name, 'null')} as {one.type}) as {one.name}" for one in ASSIGNMENTS)
+    columns = ", ".join(one.cast(always.get(one.name, "null")) for one in ASSIGNMENTS)
     database.register("units", units)
     database.execute(f"create table assignments as select {columns} from units")
     return read_log(database)

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from tcpknee.datasets.sql import literal
 
 from .assignment import UNASSIGNED, Log
-from .columns import COLUMNS, Column
+from .columns import COLUMNS, Column, value
 
 COUNTERS = (
     "bytes_acked",
@@ -196,16 +196,13 @@ def connections(seen: str, firsts: str | None, *, requests: bool, log: Log | Non
     if requests:
         joined += " left join requests using (boot, cookie)"
     joined += assigned
-    values = ", ".join(f"cast({column.value} as {column.type}) as {column.name}" for column in COLUMNS)
+    values = ", ".join(column.cast(value(column)) for column in COLUMNS)
     return f"select {values} from ({joined}) as joined"
 
 
 def ready(relation: str, held: Collection[str], log: Log | None) -> str:
     """A table `connections` that is there already; columns that it lacks are null."""
-    chosen = [
-        f"cast({_known(column) if column.name in held else 'null'} as {column.type}) as {column.name}"
-        for column in COLUMNS
-    ]
+    chosen = [column.cast(_known(column) if column.name in held else "null") for column in COLUMNS]
     found = f"select {', '.join(chosen)} from {relation}"
     if log is None:
         return found

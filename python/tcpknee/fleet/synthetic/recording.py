@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tcpknee import _core, writing
+from tcpknee.datasets.columns import schema
 
 from .mix import Mix
 from .plan import Row, seed_of
@@ -206,17 +207,8 @@ class _Flows:
 
 
 def _schema(table: str) -> pa.Schema:
-    """Columns of a recording's table, with their unit and meaning."""
-    import pyarrow as pa
-
-    return pa.schema(
-        pa.field(
-            column["name"],
-            pa.string() if column["type"] == "text" else pa.type_for_alias(column["type"]),
-            metadata={key: column[key] for key in ("unit", "doc", "source")},
-        )
-        for column in _core.record_tables()[table]
-    )
+    """Columns of a recording's table."""
+    return schema(_core.tables("recording")[table])
 
 
 def _table(schema: pa.Schema, values: Mapping[str, Any], rows: int) -> pa.Table:

@@ -36,7 +36,7 @@ def applies(run: ReportRun) -> bool:
     if not run.entrants:
         return False
     with suppress(MissingTable):
-        user = run.table("cpu", ["user_us"])["user_us"]
+        user = run.table("cpu_time", ["user_us"])["user_us"]
         return bool(user.null_count < len(user))
     return False
 
@@ -109,7 +109,7 @@ def _processors(run: ReportRun, cell: int) -> tuple[int, dict[str, dict[str, Any
         return 0, {}
     import pyarrow.compute as pc
 
-    rows = run.table("cpu", _COLUMNS, cell=cell, rep=run.median_rep[cell])
+    rows = run.table("cpu_time", _COLUMNS, cell=cell, rep=run.median_rep[cell])
     # Threads have no user_us.
     rows = rows.filter(pc.is_valid(rows["user_us"]))
     names = np.array(rows["name"].to_pylist(), dtype=object)

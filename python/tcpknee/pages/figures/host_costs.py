@@ -228,7 +228,7 @@ def _sampled(run: ReportRun, of: str) -> dict[int, ByClass]:
     """
     counts: dict[tuple[int, int], ByClass] = defaultdict(lambda: defaultdict(float))
     with suppress(MissingTable):
-        threads = _threads_of_hosts(run.table("cpu", ["name"])["name"].unique().to_pylist())
+        threads = _threads_of_hosts(run.table("cpu_time", ["name"])["name"].unique().to_pylist())
         for row in run.table("stacks", ["cell", "rep", "stack", "samples", "class"]).to_pylist():
             program, _, functions = row["stack"].partition(";")
             if program in threads or program.startswith(_RECEIVING) or _is_interrupted_idle(program, functions):

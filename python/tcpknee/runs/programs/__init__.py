@@ -13,6 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from tcpknee import _core
+
 from . import iperf3, memtier_benchmark, netperf, redis_benchmark, wrk
 from .measured import Measured
 
@@ -43,7 +45,7 @@ def read(programs: pa.Table, folder: Path) -> tuple[pa.Table, list[str]]:
     failed. `folder` holds the files that column `output` names; it is `output/` of the run's folder."""
     import pyarrow as pa
 
-    from tcpknee.runs import columns
+    from tcpknee.datasets.columns import field
 
     at = programs.schema.get_field_index("output")
     files = [f"output/{name}" for name in programs["output"].to_pylist()]
@@ -56,10 +58,9 @@ def read(programs: pa.Table, folder: Path) -> tuple[pa.Table, list[str]]:
         measured.append(module.parse(text) if module else Measured())
         if row["role"] == "client" and (row["exit_code"] is None or row["exit_code"] != 0):
             failures.append(_failure(row, text))
-    for column in columns.of_programs():
+    for column in _core.tables("run")["client_output"]:
         values = pa.array([getattr(found, column["name"]) for found in measured], pa.float64())
-        metadata = {key: column[key] for key in ("unit", "doc", "source")}
-        programs = programs.append_column(pa.field(column["name"], pa.float64(), metadata=metadata), values)
+        programs = programs.append_column(field(column), values)
     return programs, failures
 
 
