@@ -452,6 +452,25 @@ def exclusions(wanted: str) -> str:
     """Of all TCP sockets that there are now, how many each filter leaves out by itself: a JSON object with `sockets`
     and `by`. `wanted` is one as well. Raises `UsageError`, `EngineError`."""
 
+def host_state(proc: Path, sys: Path, root: Path, are_recorded: bool, counts: bool) -> str:
+    """The tables of a snapshot that `crates/collect/src/host_state.rs` reads, and what is `missing`, as a JSON object.
+    `are_recorded`: the files are of another host, and this kernel is not asked. `counts`: the counters alone."""
+
+def secret_sysctls() -> list[str]:
+    """Parts of the names of sysctls whose values stay on the host."""
+
+def ethtool_numbers(interface: str, kind: str) -> dict[str, int]:
+    """The numbers of `ring`, `channels` or `coalesce` of an interface, by name. Raises `OSError`."""
+
+def set_ethtool_numbers(interface: str, kind: str, numbers: Mapping[str, int]) -> None:
+    """Gives such numbers to the driver; those without a value are 0. Raises `OSError`."""
+
+def ethtool_features(interface: str) -> list[tuple[str, bool, bool]]:
+    """The features of an interface: whether each can be changed, and whether it is wanted. Raises `OSError`."""
+
+def set_ethtool_features(interface: str, wanted: Mapping[str, bool]) -> None:
+    """Wants features to be on or off. Raises `OSError`."""
+
 def give_back_memory() -> None:
     """Gives back to the system what was freed and the C library keeps, where it can: a fourth of what `knee watch` has
     in use."""

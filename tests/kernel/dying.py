@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tcpknee import _core
 from tcpknee.doctor import fix
-from tcpknee.doctor.changes import Change, change, change_of, ethtool, masks, netlink, rfs, sysctl, txqueuelen
+from tcpknee.doctor.changes import Change, change, change_of, masks, netlink, rfs, sysctl, txqueuelen
 from tcpknee.doctor.finding import Finding
 from tcpknee.doctor.journal import Journal, open_journal
 
@@ -41,8 +42,8 @@ def mortals(point: int) -> None:
     """From here on this process may be killed wherever it writes the journal or changes the kernel."""
     Journal.write = mortal(Journal.write, point)  # type: ignore[method-assign]
     netlink.act = mortal(netlink.act, point)
-    ethtool.set_numbers = mortal(ethtool.set_numbers, point)
-    ethtool.set_features = mortal(ethtool.set_features, point)
+    _core.set_ethtool_numbers = mortal(_core.set_ethtool_numbers, point)
+    _core.set_ethtool_features = mortal(_core.set_ethtool_features, point)
     write = mortal(change.write_setting, point)
     for module in (sysctl, masks, rfs, txqueuelen):
         module.write_setting = write  # type: ignore[attr-defined]

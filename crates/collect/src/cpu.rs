@@ -1,10 +1,13 @@
-//! Processor time: of threads, and of the processors themselves.
+//! Processors: the time of threads and of themselves, their frequency, idle states and nodes.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use knee_tables::Cpu;
+use serde::Serialize;
 
+use crate::files::{self, Files};
 use crate::text;
 
 /// A thread that is watched.
@@ -99,11 +102,104 @@ impl Processor {
     pub fn interrupts_us(&self) -> i64 {
         self.irq_us + self.softirq_us
     }
+
+    /// All that was counted; guests are in user and nice already.
+    fn time_us(&self) -> i64 {
+        self.programs_us()
+            + self.system_us
+            + self.idle_us
+            + self.iowait_us
+            + self.interrupts_us()
+            + self.steal_us
+    }
 }
 
 /// Every processor, from `/proc/stat`.
 pub fn processors() -> Vec<Processor> {
-    parse(&fs::read_to_string("/proc/stat").unwrap_or_default())
+    let lines = parse(&fs::read_to_string("/proc/stat").unwrap_or_default());
+    lines.into_iter().filter_map(|(_, times)| times).collect()
+}
+
+/// A processor of a snapshot.
+#[derive(Debug, Default, Serialize)]
+pub struct CpuState {
+    pub cpu: u32,
+    pub numa_node: Option<u32>,
+    pub siblings: Option<Vec<u32>>,
+    pub governor: Option<String>,
+    pub driver: Option<String>,
+    pub max_khz: Option<i64>,
+    pub hardware_max_khz: Option<i64>,
+    pub idle_state: Option<String>,
+    pub idle_exit_us: Option<i64>,
+    pub isolated: Option<bool>,
+    /// The time since boot that was counted, and of it neither idle nor waiting for a disk, in soft interrupts, given
+    /// to others by the hypervisor. `None`: its line is damaged.
+    pub time_us: Option<i64>,
+    pub busy_us: Option<i64>,
+    pub softirq_us: Option<i64>,
+    pub steal_us: Option<i64>,
+}
+
+/// Reads the processors of a snapshot; `settings`: not only their times.
+pub fn states(files: &mut Files, settings: bool) -> Vec<CpuState> {
+    let stat = files.roots.proc.join("stat");
+    let mut found: Vec<_> = (parse(&files.text(&stat, "").unwrap_or_default()).into_iter())
+        .map(|(cpu, times)| CpuState {
+            cpu,
+            time_us: times.map(|times| times.time_us()),
+            busy_us: times.map(|times| times.time_us() - times.idle_us - times.iowait_us),
+            softirq_us: times.map(|times| times.softirq_us),
+            steal_us: times.map(|times| times.steal_us),
+            ..CpuState::default()
+        })
+        .collect();
+    if found.is_empty() {
+        let why = format!("{} is not there", stat.display());
+        files.miss("processors", why, "a mounted /proc");
+    }
+    if settings {
+        let base = files.roots.sys.join("devices/system");
+        let nodes = nodes(files, &base.join("node"));
+        let isolated = files
+            .cpu_list(base.join("cpu/isolated"), "")
+            .unwrap_or_default();
+        for cpu in &mut found {
+            cpu.numa_node = nodes.get(&cpu.cpu).copied();
+            cpu.isolated = Some(isolated.contains(&cpu.cpu));
+            let folder = base.join(format!("cpu/cpu{}", cpu.cpu));
+            read_settings(files, &folder, cpu);
+        }
+    }
+    found
+}
+
+fn read_settings(files: &mut Files, folder: &Path, cpu: &mut CpuState) {
+    cpu.siblings = files.cpu_list(folder.join("topology/thread_siblings_list"), "");
+    cpu.governor = files.text(folder.join("cpufreq/scaling_governor"), "");
+    cpu.driver = files.text(folder.join("cpufreq/scaling_driver"), "");
+    cpu.max_khz = files.number(folder.join("cpufreq/scaling_max_freq"), "");
+    cpu.hardware_max_khz = files.number(folder.join("cpufreq/cpuinfo_max_freq"), "");
+    // The deepest idle state that may be taken.
+    let idle = folder.join("cpuidle");
+    for number in files::numbered(&idle, "state").into_iter().rev() {
+        let state = idle.join(format!("state{number}"));
+        if files.text(state.join("disable"), "").as_deref() != Some("1") {
+            cpu.idle_state = files.text(state.join("name"), "");
+            cpu.idle_exit_us = files.number(state.join("latency"), "");
+            return;
+        }
+    }
+}
+
+/// The NUMA node of each processor.
+fn nodes(files: &mut Files, folder: &Path) -> BTreeMap<u32, u32> {
+    let mut found = BTreeMap::new();
+    for node in files::numbered(folder, "node") {
+        let list = files.cpu_list(folder.join(format!("node{node}/cpulist")), "");
+        found.extend(list.into_iter().flatten().map(|cpu| (cpu, node)));
+    }
+    found
 }
 
 /// Fills the processor's columns of a row.
@@ -121,32 +217,43 @@ pub fn fill(table: &mut Cpu, row: usize, processor: &Processor) {
     table.guest_nice_us.set(row, processor.guest_nice_us);
 }
 
-fn parse(text: &str) -> Vec<Processor> {
+/// Each processor's number, and its times; `None`: its line is damaged.
+fn parse(text: &str) -> Vec<(u32, Option<Processor>)> {
+    // The line of all together has no number.
+    let numbered = |line: &str| {
+        let (number, times) = line.strip_prefix("cpu")?.split_once(' ')?;
+        let number = number.parse().ok()?;
+        Some((number, times_of(number, times)))
+    };
+    text.lines().filter_map(numbered).collect()
+}
+
+fn times_of(number: u32, text: &str) -> Option<Processor> {
     // /proc/stat counts in USER_HZ, which is 100 on every architecture we run on.
     const TICK_US: i64 = 10_000;
-    text.lines()
-        .filter_map(|line| {
-            let mut words = line.strip_prefix("cpu")?.split_whitespace();
-            // The line of all together has no number.
-            let number = line[3..].split(' ').next()?.parse().ok()?;
-            words.next();
-            let ticks: Vec<i64> = words.filter_map(|word| word.parse().ok()).collect();
-            let us = |n: usize| ticks.get(n).copied().unwrap_or(0) * TICK_US;
-            Some(Processor {
-                number,
-                user_us: us(0),
-                nice_us: us(1),
-                system_us: us(2),
-                idle_us: us(3),
-                iowait_us: us(4),
-                irq_us: us(5),
-                softirq_us: us(6),
-                steal_us: us(7),
-                guest_us: us(8),
-                guest_nice_us: us(9),
-            })
-        })
-        .collect()
+    // Linux 2.6.11; those of guests came later.
+    const LEAST: usize = 8;
+    let ticks: Vec<i64> = text
+        .split_whitespace()
+        .map_while(|word| word.parse().ok())
+        .collect();
+    if ticks.len() < LEAST {
+        return None;
+    }
+    let us = |n: usize| ticks.get(n).copied().unwrap_or(0).saturating_mul(TICK_US);
+    Some(Processor {
+        number,
+        user_us: us(0),
+        nice_us: us(1),
+        system_us: us(2),
+        idle_us: us(3),
+        iowait_us: us(4),
+        irq_us: us(5),
+        softirq_us: us(6),
+        steal_us: us(7),
+        guest_us: us(8),
+        guest_nice_us: us(9),
+    })
 }
 
 #[cfg(test)]
@@ -175,6 +282,10 @@ mod tests {
             (first.programs_us(), first.interrupts_us()),
             (110_000, 60_000)
         );
-        assert_eq!(found[0], first);
+        assert_eq!(found[0], (0, Some(first)));
+        assert_eq!(
+            parse("cpu0 1 2\ncpu1 1 0 0 x 0 0 0 0\ncpus 1\n"),
+            [(0, None), (1, None)]
+        );
     }
 }

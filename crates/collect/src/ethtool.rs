@@ -1,17 +1,22 @@
 //! Offloads, interrupt coalescing, rings, channels and speed of devices, by ethtool's
 //! netlink (Linux 5.6), and their drivers. What a driver does not have it is not
-//! asked for by name: it has no setting, where the ioctls would tell a 0.
+//! asked for by name: it has no setting, where the ioctls would tell a 0. A snapshot asks by ioctl, which older
+//! kernels have too (`ioctl.rs`); the numbers of both have the same order.
 
+pub mod ioctl;
+mod state;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use nix::errno::Errno;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+pub use self::state::DriverStates;
 
-use super::generic::Generic;
-use super::netlink::{NESTED, each, number, put};
-use super::settings::{Setting, on_off};
+use crate::generic::Generic;
+use crate::netlink::{NESTED, each, number, put};
+use crate::setting::{Setting, on_off};
+use crate::text;
 
 /// Kinds of settings that come from here, but for the drivers'.
 pub const KINDS: &[&str] = &["offload", "coalesce", "ring", "channels", "speed"];
@@ -33,6 +38,9 @@ const COMPACT: u32 = 1;
 const SS_FEATURES: u32 = 4;
 const LINKMODES_SPEED: u16 = 5;
 const LINKMODES_DUPLEX: u16 = 6;
+
+/// How many bytes of a packet a driver writes into the device, and the most of them.
+type Push = (Option<u32>, Option<u32>);
 
 /// A value of a driver.
 struct Value {
@@ -59,9 +67,66 @@ const fn switch(attribute: u16, name: &'static str) -> Value {
     }
 }
 
+/// Numbers of a driver that are asked for together.
+pub struct Group {
+    pub kind: &'static str,
+    /// Command of netlink, and of the ioctl those that ask and set.
+    netlink: u8,
+    get: u32,
+    set: u32,
+    /// Words of the ioctl after its command. Each has an attribute of netlink, in the same order.
+    words: usize,
+    values: &'static [Value],
+}
+
+impl Group {
+    /// The name of a word of the ioctl.
+    fn name_of(&self, word: usize) -> Option<&'static str> {
+        const FIRST_ATTRIBUTE: usize = 2;
+        let attribute = word + FIRST_ATTRIBUTE;
+        let known = self
+            .values
+            .iter()
+            .find(|value| usize::from(value.attribute) == attribute);
+        known.map(|value| value.name)
+    }
+}
+
+/// All groups.
+pub const GROUPS: &[&Group] = &[&COALESCE, &RINGS, &CHANNELS];
+
+const RINGS: Group = Group {
+    kind: "ring",
+    netlink: RINGS_GET,
+    get: 0x10,
+    set: 0x11,
+    words: 8,
+    values: RING_VALUES,
+};
+
+const CHANNELS: Group = Group {
+    kind: "channels",
+    netlink: CHANNELS_GET,
+    get: 0x3c,
+    set: 0x3d,
+    words: 8,
+    values: CHANNEL_VALUES,
+};
+
+const COALESCE: Group = Group {
+    kind: "coalesce",
+    netlink: COALESCE_GET,
+    get: 0x0e,
+    set: 0x0f,
+    words: 22,
+    values: COALESCE_VALUES,
+};
+
 /// ETHTOOL_A_RINGS_*.
-const RINGS: &[Value] = &[
+const RING_VALUES: &[Value] = &[
     value(2, "rx-max", "descriptors"),
+    value(3, "rx-mini-max", "descriptors"),
+    value(4, "rx-jumbo-max", "descriptors"),
     value(5, "tx-max", "descriptors"),
     value(6, "rx", "descriptors"),
     value(7, "rx-mini", "descriptors"),
@@ -75,7 +140,7 @@ const RINGS: &[Value] = &[
 ];
 
 /// ETHTOOL_A_CHANNELS_*.
-const CHANNELS: &[Value] = &[
+const CHANNEL_VALUES: &[Value] = &[
     value(2, "rx-max", ""),
     value(3, "tx-max", ""),
     value(4, "other-max", ""),
@@ -87,7 +152,7 @@ const CHANNELS: &[Value] = &[
 ];
 
 /// ETHTOOL_A_COALESCE_*.
-const COALESCE: &[Value] = &[
+const COALESCE_VALUES: &[Value] = &[
     value(2, "rx-usecs", "us"),
     value(3, "rx-frames", "packets"),
     value(4, "rx-usecs-irq", "us"),
@@ -115,12 +180,6 @@ const COALESCE: &[Value] = &[
     value(26, "tx-aggr-max-bytes", "bytes"),
     value(27, "tx-aggr-max-frames", "packets"),
     value(28, "tx-aggr-time-usecs", "us"),
-];
-
-const DRIVER_VALUES: &[(&str, u8, &[Value])] = &[
-    ("coalesce", COALESCE_GET, COALESCE),
-    ("ring", RINGS_GET, RINGS),
-    ("channels", CHANNELS_GET, CHANNELS),
 ];
 
 /// Offloads that change what TCP's packets look like, or how many processors and
@@ -191,15 +250,39 @@ impl Ethtool {
         unread.extend(all("offload", FEATURES_GET, &mut |name, body| {
             read_offloads(offloads, name, body, take);
         }));
-        for &(kind, command, values) in DRIVER_VALUES {
-            unread.extend(all(kind, command, &mut |name, body| {
-                read_values(kind, values, name, body, take);
+        for &group in GROUPS {
+            unread.extend(all(group.kind, group.netlink, &mut |name, body| {
+                read_values(group, name, body, take);
             }));
         }
         unread.extend(all("speed", LINKMODES_GET, &mut |name, body| {
             read_speed(name, body, take);
         }));
         unread.into_iter().for_each(take);
+    }
+
+    /// Reads how far drivers push packets, by the device's index.
+    ///
+    /// # Errors
+    /// The kernel refuses the dump.
+    fn push_bytes(&mut self) -> io::Result<BTreeMap<u32, Push>> {
+        const TX_PUSH_BUF_LEN: u16 = 15;
+        const TX_PUSH_BUF_LEN_MAX: u16 = 16;
+        let mut found = BTreeMap::new();
+        self.netlink
+            .dump(self.family, RINGS_GET, &header(), |body| {
+                let mut push = (None, None);
+                each(body, |attribute, bytes| {
+                    let number = number(bytes, 0, bytes.len()).map(|number| number as u32);
+                    match attribute {
+                        TX_PUSH_BUF_LEN => push.0 = number,
+                        TX_PUSH_BUF_LEN_MAX => push.1 = number,
+                        _ => {}
+                    }
+                });
+                found.extend(device_index(body).map(|index| (index, push)));
+            })?;
+        Ok(found)
     }
 }
 
@@ -238,21 +321,15 @@ pub fn read_offloads(
     });
 }
 
-fn read_values(
-    kind: &'static str,
-    values: &[Value],
-    interface: &Arc<str>,
-    body: &[u8],
-    take: &mut impl FnMut(Setting),
-) {
+fn read_values(group: &Group, interface: &Arc<str>, body: &[u8], take: &mut impl FnMut(Setting)) {
     each(body, |attribute, bytes| {
-        let known = values.iter().find(|value| value.attribute == attribute);
+        let known = (group.values.iter()).find(|value| value.attribute == attribute);
         let (Some(known), Some(number)) = (known, number(bytes, 0, bytes.len())) else {
             return;
         };
         take(match known.unit {
-            Some(unit) => Setting::of_device(kind, interface, known.name, unit, number),
-            None => Setting::of_device(kind, interface, known.name, "", on_off(number != 0)),
+            Some(unit) => Setting::of_device(group.kind, interface, known.name, unit, number),
+            None => Setting::of_device(group.kind, interface, known.name, "", on_off(number != 0)),
         });
     });
 }
@@ -349,76 +426,25 @@ fn offload_names(netlink: &mut Generic, family: u16) -> io::Result<Vec<String>> 
     Ok(names)
 }
 
-nix::ioctl_write_ptr_bad!(siocethtool, libc::SIOCETHTOOL, libc::ifreq);
-
-/// Asks a device of this thread's network namespace by ioctl.
-///
-/// # Safety
-/// `data` is the struct that belongs to the command in its first word.
-pub unsafe fn ask<T>(device: &str, data: &mut T) -> nix::Result<()> {
-    // Any socket leads to the devices; a service may have this family alone.
-    let socket = socket(
-        AddressFamily::Netlink,
-        SockType::Raw,
-        SockFlag::SOCK_CLOEXEC,
-        None,
-    )?;
-    // SAFETY: an all-zero ifreq is valid, its fields are integers and bytes.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    // The last one stays the 0 that ends the name.
-    let most = request.ifr_name.len() - 1;
-    for (to, from) in request.ifr_name[..most].iter_mut().zip(device.bytes()) {
-        *to = from as libc::c_char;
-    }
-    request.ifr_ifru.ifru_data = (&raw mut *data).cast();
-    // SAFETY: the request and the data that it points to outlive the call, which
-    // writes no further than the command's struct.
-    unsafe { siocethtool(socket.as_raw_fd(), &request) }?;
-    Ok(())
-}
-
-/// `struct ethtool_drvinfo`.
-#[repr(C)]
-struct Driver {
-    command: u32,
-    driver: [u8; 32],
-    version: [u8; 32],
-    firmware: [u8; 32],
-    /// Bus, more firmware, numbers of statistics.
-    rest: [u8; 32 + 32 + 12 + 5 * 4],
-}
-
 /// Hands name, version and firmware of a device's driver to `take`, as far as it
 /// has one.
 pub fn driver(interface: &Arc<str>, take: &mut impl FnMut(Setting)) {
-    const GDRVINFO: u32 = 3;
-    let mut driver = Driver {
-        command: GDRVINFO,
-        driver: [0; 32],
-        version: [0; 32],
-        firmware: [0; 32],
-        rest: [0; 96],
-    };
-    // SAFETY: the struct is that of ETHTOOL_GDRVINFO.
-    match unsafe { ask(interface, &mut driver) } {
-        Ok(()) => {}
-        // It has none, or has gone since it was listed.
-        Err(Errno::EOPNOTSUPP | Errno::ENODEV) => return,
-        Err(errno) => {
-            let mut unread = Setting::of_device("driver", interface, "driver", "", "");
-            unread.value = Err(errno.desc().to_owned());
-            return take(unread);
+    let found = match ioctl::driver(&ioctl::Kernel, OsStr::new(&**interface)) {
+        Ok(found) => found,
+        Err(error) => {
+            // It has none, or has gone since it was listed.
+            if !matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENODEV)) {
+                let mut unread = Setting::of_device("driver", interface, "driver", "", "");
+                unread.value = Err(text::reason(&error));
+                take(unread);
+            }
+            return;
         }
-    }
-    for (name, bytes) in [
-        ("driver", driver.driver),
-        ("version", driver.version),
-        ("firmware-version", driver.firmware),
-    ] {
-        let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
-        if !text.is_empty() {
-            let text = String::from_utf8_lossy(text);
-            take(Setting::of_device("driver", interface, name, "", text));
+    };
+    let names = ["driver", "version", "firmware-version"];
+    for (name, said) in names.into_iter().zip(found) {
+        if !said.is_empty() {
+            take(Setting::of_device("driver", interface, name, "", said));
         }
     }
 }

@@ -1,7 +1,13 @@
-//! Counters of `/proc/net`: `snmp`, `netstat`, `sockstat`, `sockstat6`, `softnet_stat`.
+//! Counters of `/proc/net`: `snmp`, `netstat`, `sockstat`, `sockstat6`, `softnet_stat`, which the recorder takes; a
+//! snapshot has those of `snmp6` and of some tables' files below `stat` besides.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
+
+use serde::Serialize;
+
+use super::files::Files;
 
 /// A counter: its name is `group` and `name` with a dot between, or `name` alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +123,126 @@ fn softnet(text: &str, take: &mut dyn FnMut(Counter<'_>)) {
                 });
             }
         }
+    }
+}
+
+/// A counter of a snapshot.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Count {
+    /// `Tcp.RetransSegs`, `arp_cache.entries`.
+    pub name: String,
+    pub value: i64,
+}
+
+/// What a processor received.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Softnet {
+    pub cpu: i32,
+    pub processed: i64,
+    pub dropped: i64,
+    pub squeezed: i64,
+    pub received_rps: i64,
+    pub flow_limit_count: i64,
+}
+
+/// Reads the counters of a snapshot.
+pub fn counts(files: &mut Files) -> (Vec<Count>, Vec<Softnet>) {
+    /// A line of names, and one of hexadecimal numbers for each processor.
+    const BY_CPU: &[&str] = &["arp_cache", "ndisc_cache", "nf_conntrack"];
+    let net = files.roots.proc.join("net");
+    let (mut counts, mut softnet) = (Vec::new(), Vec::new());
+    let mut take = |counter: Counter<'_>| match counter.cpu {
+        Some(cpu) => add(&mut softnet, cpu, counter),
+        None => counts.push(Count {
+            name: format!("{}.{}", counter.group, counter.name),
+            value: counter.value,
+        }),
+    };
+    for &(file, parse) in FILES {
+        parse(
+            &files.text(net.join(file), "").unwrap_or_default(),
+            &mut take,
+        );
+    }
+    of_ipv6(
+        &files.text(net.join("snmp6"), "").unwrap_or_default(),
+        &mut take,
+    );
+    for &file in BY_CPU {
+        let what = format!("/proc/net/stat/{file}");
+        let text = files.text(net.join("stat").join(file), &what);
+        by_cpu(file, &text.unwrap_or_default(), &mut take);
+    }
+    if counts.is_empty() {
+        let why = format!("{}/snmp is not there", net.display());
+        files.miss("counters", why, "a mounted /proc");
+    }
+    (counts, softnet)
+}
+
+fn add(rows: &mut Vec<Softnet>, cpu: i32, counter: Counter<'_>) {
+    if rows.last().is_none_or(|row| row.cpu != cpu) {
+        rows.push(Softnet {
+            cpu,
+            ..Softnet::default()
+        });
+    }
+    let row = rows.last_mut().expect("pushed above");
+    let place = match counter.name {
+        "processed" => &mut row.processed,
+        "dropped" => &mut row.dropped,
+        "time_squeeze" => &mut row.squeezed,
+        "received_rps" => &mut row.received_rps,
+        "flow_limit_count" => &mut row.flow_limit_count,
+        _ => return,
+    };
+    *place = counter.value;
+}
+
+/// `Ip6OutRequests  774`: a line for each; those of IPv6 itself are taken.
+fn of_ipv6(text: &str, take: &mut dyn FnMut(Counter<'_>)) {
+    for line in text.lines() {
+        let words: Vec<_> = line.split_whitespace().collect();
+        if let [name, value] = words[..]
+            && let (Some(name), Ok(value)) = (name.strip_prefix("Ip6"), value.parse())
+        {
+            take(Counter {
+                group: "Ip6",
+                name,
+                cpu: None,
+                value,
+            });
+        }
+    }
+}
+
+/// The sums over the processors; each line repeats how many entries there are.
+fn by_cpu(file: &str, text: &str, take: &mut dyn FnMut(Counter<'_>)) {
+    let mut lines = text.lines();
+    let titles: Vec<_> = lines
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect();
+    let mut sums: BTreeMap<&str, i64> = BTreeMap::new();
+    for line in lines {
+        for (&name, word) in titles.iter().zip(line.split_whitespace()) {
+            let value = i64::from_str_radix(word, 16).unwrap_or(0);
+            let sum = sums.entry(name).or_default();
+            *sum = if name == "entries" {
+                value
+            } else {
+                *sum + value
+            };
+        }
+    }
+    for (name, value) in sums {
+        take(Counter {
+            group: file,
+            name,
+            cpu: None,
+            value,
+        });
     }
 }
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::netlink::{each, number};
 use super::qdisc::{Qdisc, handle};
-use super::settings::{Place, Setting, on_off};
+use super::setting::{Place, Setting, on_off};
 
 /// How an attribute becomes a text.
 #[derive(Clone, Copy)]
-enum Form {
+pub enum Form {
     /// In this unit.
     Number(&'static str),
     /// In this unit; the greatest 32-bit number means that there is none.
@@ -22,6 +22,37 @@ enum Form {
     Switch,
     Hexadecimal,
     Word(&'static [&'static str]),
+}
+
+impl Form {
+    /// Value and unit as tc shows them to programs.
+    fn shown(self, value: u64) -> (&'static str, String) {
+        match self {
+            Number(unit) | Unless32(unit) => (unit, value.to_string()),
+            Rate => ("bit/s", value.saturating_mul(8).to_string()),
+            Log2 => ("", 1u64.checked_shl(value as u32).unwrap_or(0).to_string()),
+            Switch => ("", on_off(value != 0).to_owned()),
+            Hexadecimal => ("", format!("{value:#x}")),
+            Word(words) => match words.get(value as usize) {
+                Some(word) => ("", (*word).to_owned()),
+                None => ("", value.to_string()),
+            },
+        }
+    }
+
+    /// What a name ends with that says the unit of the kernel's number.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Number("packets") | Unless32("packets") => "_pkts",
+            Number("bytes") | Unless32("bytes") => "_bytes",
+            Number("us") | Unless32("us") => "_us",
+            Number("ns") | Unless32("ns") => "_ns",
+            Number("%") => "_pct",
+            Rate => "_bytes_per_sec",
+            Log2 => "_log",
+            _ => "",
+        }
+    }
 }
 use Form::{Hexadecimal, Log2, Number, Rate, Switch, Unless32, Word};
 
@@ -179,72 +210,72 @@ pub fn settings(qdisc: &Qdisc, interface: &Arc<str>, take: &mut impl FnMut(Setti
         });
     };
     tell("kind", "", Ok(qdisc.kind.clone()));
-    let options = &qdisc.options[..];
-    match &*qdisc.kind {
-        "pfifo" | "bfifo" | "pfifo_head_drop" => {
-            let unit = if qdisc.kind == "bfifo" {
-                "bytes"
-            } else {
-                "packets"
-            };
-            if let Some(limit) = number(options, 0, 4) {
-                tell("limit", unit, Ok(limit.to_string()));
-            }
-        }
-        "pfifo_fast" | "prio" => bands(options, &mut tell),
-        "tbf" => tbf(options, &mut tell),
-        "htb" => htb(options, &mut tell),
-        kind if BARE.contains(&kind) => {}
-        kind => match KINDS.iter().find(|(name, _)| *name == kind) {
-            Some((_, attributes)) => numbers(attributes, options, &mut tell),
-            None => tell(
-                "options",
-                "",
-                Err(format!("the options of {kind} are not understood")),
-            ),
-        },
+    let is_understood = each_option(qdisc, &mut |name, form, value| {
+        let (unit, text) = form.shown(value);
+        tell(name, unit, Ok(text));
+    });
+    if !is_understood {
+        let why = format!("the options of {} are not understood", qdisc.kind);
+        tell("options", "", Err(why));
+    }
+    if let ("pfifo_fast" | "prio", Some(map)) = (&*qdisc.kind, qdisc.options.get(4..20)) {
+        let map: Vec<_> = map.iter().map(u8::to_string).collect();
+        tell("priomap", "", Ok(map.join(" ")));
     }
 }
 
-type Tell<'a> = dyn FnMut(&'static str, &'static str, Result<String, String>) + 'a;
+/// Takes name, form and value of an option.
+type Take<'a> = dyn FnMut(&'static str, Form, u64) + 'a;
 
-fn numbers(known: Attributes, options: &[u8], tell: &mut Tell<'_>) {
+/// Hands the options that are a number each to `take`; false: the kind is not known here.
+pub fn each_option(qdisc: &Qdisc, take: &mut Take<'_>) -> bool {
+    let options = &qdisc.options[..];
+    match &*qdisc.kind {
+        "pfifo" | "bfifo" | "pfifo_head_drop" => {
+            let is_bytes = qdisc.kind == "bfifo";
+            if let Some(limit) = number(options, 0, 4) {
+                take(
+                    "limit",
+                    Number(if is_bytes { "bytes" } else { "packets" }),
+                    limit,
+                );
+            }
+        }
+        // `struct tc_prio_qopt`; the map of priorities follows the number.
+        "pfifo_fast" | "prio" => {
+            if let (Some(bands), true) = (number(options, 0, 4), options.len() >= 20) {
+                take("bands", Number(""), bands);
+            }
+        }
+        "tbf" => tbf(options, take),
+        "htb" => htb(options, take),
+        kind if BARE.contains(&kind) => {}
+        kind => match KINDS.iter().find(|(name, _)| *name == kind) {
+            Some((_, attributes)) => numbers(attributes, options, take),
+            None => return false,
+        },
+    }
+    true
+}
+
+fn numbers(known: Attributes, options: &[u8], take: &mut Take<'_>) {
     each(options, |kind, bytes| {
         let known = known.iter().find(|(attribute, ..)| *attribute == kind);
         let (Some(&(_, name, form)), Some(value)) = (known, number(bytes, 0, bytes.len())) else {
             return;
         };
         let is_greatest = value == u64::from(u32::MAX) || value == u64::MAX;
-        let (unit, text) = match form {
-            Unless32(_) | Rate if is_greatest => return,
-            Rate if value == 0 => return,
-            Number(unit) | Unless32(unit) => (unit, value.to_string()),
-            Rate => ("bit/s", value.saturating_mul(8).to_string()),
-            Log2 => ("", 1u64.checked_shl(value as u32).unwrap_or(0).to_string()),
-            Switch => ("", on_off(value != 0).to_owned()),
-            Hexadecimal => ("", format!("{value:#x}")),
-            Word(words) => match words.get(value as usize) {
-                Some(word) => ("", (*word).to_owned()),
-                None => ("", value.to_string()),
-            },
-        };
-        tell(name, unit, Ok(text));
+        match form {
+            Unless32(_) | Rate if is_greatest => {}
+            Rate if value == 0 => {}
+            _ => take(name, form, value),
+        }
     });
-}
-
-/// `struct tc_prio_qopt`.
-fn bands(options: &[u8], tell: &mut Tell<'_>) {
-    let (Some(bands), Some(map)) = (number(options, 0, 4), options.get(4..20)) else {
-        return;
-    };
-    let map: Vec<_> = map.iter().map(u8::to_string).collect();
-    tell("bands", "", Ok(bands.to_string()));
-    tell("priomap", "", Ok(map.join(" ")));
 }
 
 /// `struct tc_tbf_qopt` has two of `struct tc_ratespec`, whose last word is a rate,
 /// then limit and bucket, the latter as the time that it takes.
-fn tbf(options: &[u8], tell: &mut Tell<'_>) {
+fn tbf(options: &[u8], take: &mut Take<'_>) {
     const PARAMETERS: u16 = 1;
     const RATE_64: u16 = 4;
     /// A tick of the kernel's packet scheduler (PSCHED_SHIFT).
@@ -263,25 +294,29 @@ fn tbf(options: &[u8], tell: &mut Tell<'_>) {
         return;
     };
     let burst = u128::from(rate) * u128::from(ticks * TICK_NS) / 1_000_000_000;
-    tell("rate", "bit/s", Ok(rate.saturating_mul(8).to_string()));
-    tell("burst", "bytes", Ok(burst.to_string()));
-    tell("limit", "bytes", Ok(limit.to_string()));
+    take("rate", Rate, rate);
+    take(
+        "burst",
+        Number("bytes"),
+        u64::try_from(burst).unwrap_or(u64::MAX),
+    );
+    take("limit", Number("bytes"), limit);
 }
 
 /// `struct tc_htb_glob`. Its last word is a counter.
-fn htb(options: &[u8], tell: &mut Tell<'_>) {
+fn htb(options: &[u8], take: &mut Take<'_>) {
     const INIT: u16 = 2;
     const DIRECT_QLEN: u16 = 5;
     each(options, |kind, bytes| match kind {
         INIT => {
             if let (Some(divisor), Some(class)) = (number(bytes, 4, 4), number(bytes, 8, 4)) {
-                tell("r2q", "", Ok(divisor.to_string()));
-                tell("default", "", Ok(format!("{class:#x}")));
+                take("r2q", Number(""), divisor);
+                take("default", Hexadecimal, class);
             }
         }
         DIRECT_QLEN => {
             if let Some(packets) = number(bytes, 0, 4) {
-                tell("direct_qlen", "packets", Ok(packets.to_string()));
+                take("direct_qlen", Number("packets"), packets);
             }
         }
         _ => {}

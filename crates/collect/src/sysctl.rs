@@ -1,17 +1,52 @@
-//! Sysctls that TCP and the way of its packets depend on.
+//! Sysctls that TCP and the way of its packets depend on: all of them for a snapshot of the host, and those that the
+//! recorder looks at again and again.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 
-use super::settings::{Place, Setting};
+use serde::Serialize;
+
+use super::files::{Files, names};
+use super::setting::{Place, Setting};
 
 /// Where the sysctls of the calling thread's network namespace are.
 const ROOT: &str = "/proc/sys/";
 
-/// Folders, and how the names begin that are read of each.
+/// Folders that a snapshot has whole, without what is below them.
+const WHOLE: &[&str] = &[
+    "net/core",
+    "net/ipv4",
+    "net/netfilter",
+    "net/mptcp",
+    "net/ipv4/neigh/default",
+    "net/ipv6/neigh/default",
+];
+
+/// Single ones of a snapshot.
+const BESIDE: &[&str] = &[
+    "kernel/numa_balancing",
+    "kernel/timer_migration",
+    "net/ipv4/conf/all/forwarding",
+    "net/ipv4/conf/all/rp_filter",
+    "net/ipv4/conf/default/rp_filter",
+    "net/ipv4/route/gc_thresh",
+    "net/ipv4/route/mtu_expires",
+    "net/ipv4/route/min_pmtu",
+    "net/ipv6/conf/all/forwarding",
+    "net/ipv6/route/max_size",
+    "vm/min_free_kbytes",
+    "vm/swappiness",
+    "fs/file-max",
+    "fs/nr_open",
+];
+
+/// Parts of names whose values are nobody's business.
+pub const SECRET: &[&str] = &["key", "secret", "hmac"];
+
+/// Recorded folders, and how the names begin that are read of each.
 const FOLDERS: &[(&str, &str)] = &[("net/core/", ""), ("net/ipv4/", "tcp_")];
 
-/// Single ones. In a network namespace of its own those of the whole host are not
+/// Recorded single ones. In a network namespace of its own those of the whole host are not
 /// shown: they hold there nevertheless, and are told as not known.
 const SINGLE: &[&str] = &[
     "kernel/osrelease",
@@ -39,17 +74,60 @@ const OPTIONAL: &[&str] = &[
     "net/netfilter/nf_conntrack_tcp_timeout_established",
 ];
 
-/// Never read: keys, and what has nothing to do with TCP.
+/// Never recorded: it has nothing to do with TCP.
 const LEFT_OUT: &[&str] = &[
-    "net/core/netdev_rss_key",
-    "net/ipv4/tcp_fastopen_key",
     "net/core/bpf_jit_",
     "net/core/message_",
     "net/core/warnings",
     "net/core/xfrm_",
 ];
 
-/// The names that are read, with their paths below [`ROOT`].
+/// A sysctl of a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Sysctl {
+    /// As sysctl(8) prints it.
+    pub name: String,
+    /// Its words with one blank between them; `None`: it cannot be read.
+    pub value: Option<String>,
+}
+
+/// Reads the sysctls of a snapshot.
+pub fn all(files: &mut Files) -> Vec<Sysctl> {
+    let base = files.roots.proc.join("sys");
+    let mut paths = Vec::new();
+    for folder in WHOLE {
+        let names = names(base.join(folder));
+        // `flush` is written to and never read.
+        let read = names.iter().filter(|name| *name != "flush");
+        paths.extend(read.map(|name| format!("{folder}/{name}")));
+    }
+    paths.extend(BESIDE.iter().map(|&path| path.to_owned()));
+    // A folder holds a file per interface.
+    paths.retain(|path| !is_secret(path) && base.join(path).is_file());
+    if paths.is_empty() {
+        let why = format!("{} is not there", base.display());
+        files.miss("sysctls", why, "a mounted /proc");
+    }
+    let mut found = Vec::with_capacity(paths.len());
+    for path in paths {
+        let text = files.text(base.join(&path), "sysctls that only root may read");
+        found.push(Sysctl {
+            name: path.replace('/', "."),
+            value: text.map(|text| words(&text)),
+        });
+    }
+    found
+}
+
+fn is_secret(path: &str) -> bool {
+    SECRET.iter().any(|part| path.contains(part))
+}
+
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The names that are recorded, with their paths below [`ROOT`].
 pub struct Sysctls {
     paths: Vec<String>,
     text: String,
@@ -77,7 +155,9 @@ impl Sysctls {
                 .filter(|name| name.starts_with(begin));
             paths.extend(names.map(|name| format!("{folder}{name}")));
         }
-        paths.retain(|path| !LEFT_OUT.iter().any(|begin| path.starts_with(begin)));
+        paths.retain(|path| {
+            !is_secret(path) && !LEFT_OUT.iter().any(|begin| path.starts_with(begin))
+        });
         paths.sort();
         paths.dedup();
         Sysctls {
@@ -107,7 +187,7 @@ fn value(path: &str, text: &mut String) -> Result<String, String> {
     text.clear();
     let read = File::open(path).and_then(|mut file| file.read_to_string(text));
     match read {
-        Ok(_) => Ok(text.split_whitespace().collect::<Vec<_>>().join(" ")),
+        Ok(_) => Ok(words(text)),
         Err(error) => Err(reason(&error)),
     }
 }
@@ -146,6 +226,9 @@ mod tests {
     fn keys_are_not_among_them() {
         for setting in here() {
             assert!(!setting.place.name.ends_with("_key"), "{:?}", setting.place);
+        }
+        for sysctl in all(&mut Files::new(Default::default())) {
+            assert!(!sysctl.name.ends_with("_key"), "{sysctl:?}");
         }
     }
 

@@ -24,9 +24,25 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<String> {
     fs::read(path).map(|bytes| escaped(&bytes))
 }
 
+/// What an error of the system says, without its number.
+pub fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error")
+        .next()
+        .unwrap_or_default()
+        .to_owned()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::escaped;
+    use super::*;
+
+    #[test]
+    fn a_reason_has_no_number() {
+        let error = io::Error::from_raw_os_error(1);
+        assert_eq!(reason(&error), "Operation not permitted");
+        assert_eq!(reason(&io::Error::other("a message")), "a message");
+    }
 
     #[test]
     fn what_is_no_utf8_is_an_escape_and_the_rest_stays() {

@@ -83,7 +83,7 @@ fn numbers(folder: &Path) -> Vec<i32> {
 }
 
 /// Name, time in the program and time in the kernel. The name may hold anything, brackets too.
-fn of_stat(text: &str) -> Option<(&str, i64, i64)> {
+pub fn of_stat(text: &str) -> Option<(&str, i64, i64)> {
     let (before, after) = text.rsplit_once(')')?;
     let name = before.split_once('(')?.1;
     // utime and stime are the 14th and 15th field of proc(5), and the third follows the name.

@@ -5,12 +5,13 @@ use std::fs;
 use std::net::Ipv4Addr;
 
 use knee_collect::KernelError;
+use knee_collect::ethtool::ioctl;
 use knee_scenario::Host;
 use nix::unistd::geteuid;
 use serde::Serialize;
 
 use super::netlink::Netlink;
-use super::{ethtool, settings};
+use super::settings;
 use crate::namespace::DEVICE;
 
 /// Facts of one repetition's lab.
@@ -69,7 +70,8 @@ impl HostFacts {
         Ok(HostFacts {
             addresses: ends.iter().map(|(own, _)| own.to_string()).collect(),
             mtu_bytes: device.mtu_bytes,
-            tso: ethtool::is_on(DEVICE, ethtool::ASK_TSO)?,
+            tso: ioctl::is_on(&ioctl::Kernel, DEVICE.as_ref(), ioctl::TSO)
+                .map_err(KernelError::system(format!("read an offload of {DEVICE}")))?,
             gso_max_bytes: device.gso_max_bytes,
             qdisc: device.qdisc,
             gro: host.gro,

@@ -8,7 +8,6 @@
 mod build;
 mod child;
 mod enter;
-mod ethtool;
 mod facts;
 mod joint;
 mod limits;

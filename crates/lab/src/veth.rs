@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use knee_collect::KernelError;
+use knee_collect::ethtool::ioctl;
 use knee_link::{DirectionReport, Report};
 use knee_scenario::{Cell, Host};
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
@@ -18,7 +19,6 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::net::if_::if_nametoindex;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::ethtool;
 use crate::namespace::{DEVICE, Namespace};
 use crate::netlink::Netlink;
 
@@ -94,8 +94,11 @@ pub fn finish_host(
     // TCP makes super-packets in any case; without this offload its host cuts
     // them before anybody else sees them.
     let keeps = cell.path.keep_super_packets && host.gso_max_bytes > 0;
-    ethtool::set(DEVICE, ethtool::TSO, keeps)?;
-    ethtool::set(DEVICE, ethtool::GRO, host.gro)
+    for (offload, is_on) in [(ioctl::TSO, keeps), (ioctl::GRO, host.gro)] {
+        ioctl::turn(&ioctl::Kernel, DEVICE.as_ref(), offload, is_on)
+            .map_err(KernelError::system(format!("set an offload of {DEVICE}")))?;
+    }
+    Ok(())
 }
 
 /// Tells a device which end of a pair has that address.

@@ -123,13 +123,19 @@ pub fn cancelled(py: Python<'_>) -> PyErr {
     )
 }
 
+/// An OSError with its number, as Python's own.
+pub fn system(error: &io::Error) -> PyErr {
+    match error.raw_os_error() {
+        Some(code) => PyOSError::new_err((code, knee_collect::text::reason(error))),
+        None => PyOSError::new_err(error.to_string()),
+    }
+}
+
 /// An OSError that names the file, as Python's own do.
 pub fn file(error: &io::Error, path: &Path) -> PyErr {
     match error.raw_os_error() {
         Some(code) => {
-            let text = error.to_string();
-            // Rust appends "(os error N)", which Python says before the text.
-            let text = text.split(" (os error").next().unwrap_or(&text).to_owned();
+            let text = knee_collect::text::reason(error);
             PyOSError::new_err((code, text, path.as_os_str().to_owned()))
         }
         None => PyOSError::new_err(format!("{}: {error}", path.display())),

@@ -11,6 +11,7 @@ mod errors;
 mod export;
 mod folder;
 mod host;
+mod host_state;
 mod import;
 mod json;
 mod kernel;
@@ -42,6 +43,11 @@ mod _core {
     };
     #[pymodule_export]
     use crate::host::{HostSession, profile_registry};
+    #[pymodule_export]
+    use crate::host_state::{
+        ethtool_features, ethtool_numbers, host_state, secret_sysctls, set_ethtool_features,
+        set_ethtool_numbers,
+    };
     #[pymodule_export]
     use crate::import::{import_files, importers, recognise_import};
     #[pymodule_export]

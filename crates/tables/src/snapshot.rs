@@ -99,7 +99,7 @@ declare! {
 
 declare! {
     /// A row for each interface that has rings.
-    "rings" RINGS from "ethtool netlink (`ethtool -g`)" {
+    "rings" RINGS from "SIOCETHTOOL (`ethtool -g`)" {
         netns: Text, "", "network namespace";
         interface: Text, "", "interface";
         rx: Integer, "", "descriptors for receiving";
@@ -113,7 +113,7 @@ declare! {
 
 declare! {
     /// A row for each interface whose number of queues can be told.
-    "channels" CHANNELS from "ethtool netlink (`ethtool -l`)" {
+    "channels" CHANNELS from "SIOCETHTOOL (`ethtool -l`)" {
         netns: Text, "", "network namespace";
         interface: Text, "", "interface";
         rx: Integer, "", "queues that only receive";
@@ -128,7 +128,7 @@ declare! {
 
 declare! {
     /// A row for each offload of an interface that TCP depends on.
-    "offloads" OFFLOADS from "ethtool netlink (`ethtool -k`)" {
+    "offloads" OFFLOADS from "SIOCETHTOOL (`ethtool -k`)" {
         netns: Text, "", "network namespace";
         interface: Text, "", "interface";
         name: Text, "", "name as `ethtool -k` prints it, without dashes at the front";
@@ -139,7 +139,7 @@ declare! {
 
 declare! {
     /// A row for each interface that coalesces interrupts.
-    "coalescing" COALESCING from "ethtool netlink (`ethtool -c`)" {
+    "coalescing" COALESCING from "SIOCETHTOOL (`ethtool -c`)" {
         netns: Text, "", "network namespace";
         interface: Text, "", "interface";
         rx_us: Integer, "us", "longest wait before an interrupt for received packets";

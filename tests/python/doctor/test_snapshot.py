@@ -6,7 +6,7 @@ import gzip
 import json
 import os
 import shutil
-import struct
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -19,12 +19,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 from made import snapshot
 
 from tcpknee import processors
-from tcpknee.doctor.changes import ethtool
 from tcpknee.doctor.snapshot import VERSION, Snapshot, take
-from tcpknee.doctor.snapshot.reader import Reader, Roots, cpus_of_list, cpus_of_mask
-from tcpknee.doctor.snapshot.sources import ethtool as sources_ethtool
-from tcpknee.doctor.snapshot.sources import fq, procnet
+from tcpknee.doctor.snapshot.reader import Roots, cpus_of_list
 from tcpknee.doctor.snapshot.tables import TABLES
+from tcpknee.doctor.snapshot.take import name_as_kernel
 from tcpknee.errors import UsageError
 
 
@@ -225,84 +223,24 @@ def test_owners_are_told_with_what_holds_last(files: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("mask", "cpus"),
-    [
-        ("00000000", []),
-        ("3", [0, 1]),
-        ("80000000,00000001", [0, 63]),
-        ("x", None),
-        ("ffffffff,00000000", [*range(32, 64)]),
-    ],
-)
-def test_a_mask_is_decoded(mask: str, cpus: list[int] | None) -> None:
-    assert cpus_of_mask(mask) == cpus
-
-
 @pytest.mark.parametrize(("text", "cpus"), [("0-3,8", [0, 1, 2, 3, 8]), ("", []), ("3-1", []), ("a", None)])
 def test_a_list_of_processors_is_decoded(text: str, cpus: list[int] | None) -> None:
     assert cpus_of_list(text) == cpus
 
 
-def test_options_and_counters_of_fq_are_decoded_and_damage_ends_them() -> None:
-    def attribute(kind: int, value: int) -> bytes:
-        return (8).to_bytes(2, sys.byteorder) + kind.to_bytes(2, sys.byteorder) + value.to_bytes(4, sys.byteorder)
-
-    raw = attribute(1, 10_000) + attribute(2, 100) + attribute(7, 0xFFFFFFFF) + attribute(99, 5) + b"\x03\x00\x01\x00"
-    assert fq.options(raw.hex(":")) == {"limit_pkts": 10_000, "flow_limit_pkts": 100}
-    words = [0] * 16
-    words[3:5], words[11:14] = [30, 40], [110, 120, 130]
-    stats = b"".join(word.to_bytes(8, sys.byteorder) for word in words)
-    assert fq.counters(stats.hex(":")) == {
-        "throttled": 30,
-        "flows_plimit": 40,
-        "horizon_drops": 110,
-        "horizon_caps": 120,
-        "fastpath_pkts": 130,
+def test_a_name_that_is_no_utf8_is_the_one_that_python_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backslash in a name need not be an escape."""
+    monkeypatch.setattr(socket, "if_indextoname", {2: "w\udcff", 3: "w\\x"}.__getitem__)
+    names = ["eth0", "w\\xff", "w\\x"]
+    tables: dict[str, list[dict[str, Any]]] = {
+        "interfaces": [{"interface": name, "ifindex": at} for at, name in enumerate(names, 1)],
+        "rings": [{"interface": name} for name in names],
+        "host": [{}],
     }
-    assert fq.counters(stats[:40].hex(":")) == {"throttled": 30, "flows_plimit": 40}
-    assert fq.options("zz") == fq.options(None) == {} and fq.counters(None) == {}
-
-
-def test_softnet_of_old_kernels_counts_its_lines(tmp_path: Path) -> None:
-    (tmp_path / "net").mkdir()
-    (tmp_path / "net/softnet_stat").write_text("1 0 0 0 0 0 0 0 0 0 0\n2 0 0 0 0 0 0 0 0 0 0\n")
-    rows = procnet.read(Reader(Roots(proc=tmp_path), "net:[1]"))["softnet"]
-    assert [(row["cpu"], row["processed"]) for row in rows] == [(0, 1), (1, 2)]
-
-
-def test_what_a_driver_answers_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A driver of three counters, one of which no rule reads, with a table of RSS that leads to two queues."""
-    names = [b"rx_missed_errors", b"bw_out_allowance_exceeded", b"tx_bytes_of_nobody"]
-    table = [0, 2, 0, 2]
-
-    def driver(interface: str, command: bytes) -> bytes:
-        [asked] = struct.unpack_from("=I", command)
-        if asked == ethtool.GSSET_INFO:
-            return struct.pack("=IIQI", asked, 0, 1 << ethtool.SS_STATS, len(names))
-        if asked == ethtool.GSTRINGS:
-            return struct.pack("=III", asked, ethtool.SS_STATS, len(names)) + b"".join(
-                name.ljust(32, b"\0") for name in names
-            )
-        if asked == ethtool.GSTATS:
-            return struct.pack("=II3Q", asked, len(names), 7, 1 << 63, 9)
-        if asked == ethtool.GRXFHINDIR:
-            entries = table if len(command) > 8 else []
-            return struct.pack(f"=II{len(entries)}I", asked, len(table), *entries)
-        if asked == ethtool.GCHANNELS:
-            return struct.pack("=9I", asked, 0, 0, 0, 8, 0, 0, 1, 4)
-        raise OSError(95, "Operation not supported")
-
-    monkeypatch.setattr(ethtool, "asked", driver)
-    reader = Reader(Roots(), "net:[1]")
-    found = sources_ethtool.read(reader, [{"interface": "eth0", "kind": None, "loopback": False, "ifindex": 2}])
-    assert [(row["name"], row["value"]) for row in found["nic_stats"]] == [
-        ("rx_missed_errors", 7),
-        ("bw_out_allowance_exceeded", 1 << 63),
-    ]
-    [channels] = found["channels"]
-    assert (channels["combined"], channels["combined_max"], channels["rss_queues"]) == (4, 8, [0, 2])
-    assert not found["rings"] and not found["coalescing"] and not reader.missing
+    tables["interfaces"][0] |= {"master": "w\\xff", "lower": None}
+    name_as_kernel(tables)
+    assert [row["interface"] for row in tables["rings"]] == ["eth0", "w\udcff", "w\\x"]
+    assert tables["interfaces"][0] == {"interface": "eth0", "ifindex": 1, "master": "w\udcff", "lower": None}
 
 
 def test_times_of_processors_are_read_and_damage_is_left_out() -> None:

@@ -61,7 +61,7 @@ fn check(input: &[u8]) -> usize {
         _ => {}
     });
     let name = Arc::from("eth0");
-    let mut told = |setting: knee_collect::settings::Setting| {
+    let mut told = |setting: knee_collect::setting::Setting| {
         assert!(!setting.place.name.is_empty());
     };
     for device in &devices {

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use ahash::AHashMap;
 use knee_collect::KernelError;
 use knee_collect::clock::thread_ns;
-use knee_collect::settings::{Place as Where, Setting, Settings};
+use knee_collect::setting::{Place as Where, Setting};
+use knee_collect::settings::Settings;
 use knee_store::segment::Error;
 use knee_tables::Settings as Rows;
 

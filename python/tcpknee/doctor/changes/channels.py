@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from . import ethtool
+from tcpknee import _core
+
 from .change import CannotChange, Change, State, interface_name, whole_number
 from .masks import Rps, Xps
 from .qdisc import Qdisc
@@ -51,17 +52,17 @@ class Channels(Change):
         return {name: found[name] for name in COUNTS}
 
     def _numbers(self) -> dict[str, int]:
-        return ethtool.numbers(self.interface, ethtool.GCHANNELS, ethtool.CHANNELS)
+        return _core.ethtool_numbers(self.interface, "channels")
 
     def _apply(self, state: State) -> None:
-        ethtool.set_numbers(self.interface, ethtool.SCHANNELS, ethtool.CHANNELS, state)
+        _core.set_ethtool_numbers(self.interface, "channels", state)
 
     def _goal(self, before: State) -> State:
         limits = self._numbers()
         for name in self._wanted():
-            if not limits[f"max_{name}"]:
+            if not limits[f"{name}_max"]:
                 raise CannotChange(f"{self.target}: the driver has no {name} channels; leave them.")
-        return {**before, **{name: min(count, limits[f"max_{name}"]) for name, count in self._wanted().items()}}
+        return {**before, **{name: min(count, limits[f"{name}_max"]) for name, count in self._wanted().items()}}
 
     def _beside(self) -> list[Change]:
         """Settings of queues, which go with a queue; drivers set up the others anew."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tcpknee import _core
 from tcpknee.errors import UsageError
 
-from . import ethtool
 from .change import Change, State, interface_name, whole_number
 
 WORDS = {"adaptive_rx": "adaptive-rx", "adaptive_tx": "adaptive-tx"}
@@ -57,10 +57,10 @@ class Coalesce(Change):
         return [(LINK_KEYS[name], _link_value(name, value)) for name, value in self.settings]
 
     def _read(self) -> State:
-        return ethtool.numbers(self.interface, ethtool.GCOALESCE, ethtool.COALESCE)
+        return _core.ethtool_numbers(self.interface, "coalesce")
 
     def _apply(self, state: State) -> None:
-        ethtool.set_numbers(self.interface, ethtool.SCOALESCE, ethtool.COALESCE, state)
+        _core.set_ethtool_numbers(self.interface, "coalesce", state)
 
     def _goal(self, before: State) -> State:
         return {**before, **dict(self.settings)}

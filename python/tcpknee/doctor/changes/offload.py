@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tcpknee import _core
 from tcpknee.errors import UsageError
 
-from . import ethtool
 from .change import CannotChange, Change, State, interface_name
 
 SHORT_NAMES = {
@@ -59,30 +59,20 @@ class Offload(Change):
         return [(key, "yes" if self.on else "no")] if key is not None else []
 
     def _read(self) -> State:
-        """Whether each feature that is meant is wanted. What is active follows from that by itself."""
-        chosen, wanted, _ = self._features()
-        return {name: bool(wanted >> bit & 1) for bit, name in chosen.items()}
+        """Whether each feature that is meant is wanted. What is active follows from that by itself. Raises CannotChange
+        where none can be changed."""
+        features = _core.ethtool_features(self.interface)
+        pattern = SHORT_NAMES.get(self.feature, re.escape(self.feature))
+        meant = [one for one in features if re.fullmatch(pattern, one[0])]
+        if not meant:
+            raise CannotChange(f"{self.target}: is no feature of this kernel; expected one that `ethtool -k` prints.")
+        state = {name: is_wanted for name, is_changeable, is_wanted in meant if is_changeable}
+        if not state:
+            raise CannotChange(f"{self.target}: is fixed by the driver; leave it.")
+        return state
 
     def _apply(self, state: State) -> None:
-        chosen, _, count = self._features()
-        valid = sum(1 << bit for bit in chosen)
-        wanted = sum(1 << bit for bit, name in chosen.items() if state[name])
-        ethtool.set_features(self.interface, count, valid, wanted)
+        _core.set_ethtool_features(self.interface, {name: bool(state[name]) for name in self._read()})
 
     def _goal(self, before: State) -> State:
         return dict.fromkeys(before, self.on)
-
-    def _features(self) -> tuple[dict[int, str], int, int]:
-        """Those that are meant and can be changed, by bit; the bits of all that are wanted; and how many there are.
-
-        Raises CannotChange where none can be changed."""
-        names = ethtool.feature_names(self.interface)
-        pattern = SHORT_NAMES.get(self.feature, re.escape(self.feature))
-        meant = {bit: name for bit, name in enumerate(names) if re.fullmatch(pattern, name)}
-        if not meant:
-            raise CannotChange(f"{self.target}: is no feature of this kernel; expected one that `ethtool -k` prints.")
-        available, wanted, _, fixed = ethtool.features(self.interface, len(names))
-        chosen = {bit: name for bit, name in meant.items() if available & ~fixed & 1 << bit}
-        if not chosen:
-            raise CannotChange(f"{self.target}: is fixed by the driver; leave it.")
-        return chosen, wanted, len(names)

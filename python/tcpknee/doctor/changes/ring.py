@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from . import ethtool
+from tcpknee import _core
+
 from .change import CannotChange, Change, State, interface_name, whole_number
 
 SIZES = ("rx", "tx", "rx_mini", "rx_jumbo")
@@ -45,10 +46,10 @@ class Ring(Change):
         return {name: found[name] for name in SIZES}
 
     def _numbers(self) -> dict[str, int]:
-        return ethtool.numbers(self.interface, ethtool.GRINGPARAM, ethtool.RING)
+        return _core.ethtool_numbers(self.interface, "ring")
 
     def _apply(self, state: State) -> None:
-        ethtool.set_numbers(self.interface, ethtool.SRINGPARAM, ethtool.RING, state)
+        _core.set_ethtool_numbers(self.interface, "ring", state)
 
     def _goal(self, before: State) -> State:
         limits = self._numbers()

@@ -1,15 +1,15 @@
-"""Reading files of /proc and /sys that may be absent, unreadable, or of another network namespace."""
+"""Reading files of /proc and /sys that may be absent or unreadable."""
 
 from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from tcpknee.doctor.cpus import of_list, of_mask
+from tcpknee.doctor.cpus import of_list
 
 from .snapshot import Missing
 
@@ -106,18 +106,9 @@ def whole(text: str | None) -> int | None:
     return value if -(1 << 63) <= value < 1 << 64 else None
 
 
-def cpus_of_mask(text: str | None) -> list[int] | None:
-    """The processors of a mask; None where it cannot be read."""
-    return _cpus(of_mask, text or None)
-
-
 def cpus_of_list(text: str | None) -> list[int] | None:
     """The processors of a list; None where it cannot be read."""
-    return _cpus(of_list, text)
-
-
-def _cpus(of: Callable[[str], list[int]], text: str | None) -> list[int] | None:
     try:
-        return None if text is None else of(text)
+        return None if text is None else of_list(text)
     except ValueError:
         return None

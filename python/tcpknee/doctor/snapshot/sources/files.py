@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tcpknee import _core
 from tcpknee.doctor.snapshot.reader import Reader
-
-from .sysctls import is_secret
 
 Rows = list[dict[str, Any]]
 
@@ -20,6 +19,10 @@ SYSCTL_FOLDERS = ("usr/lib/sysctl.d", "usr/local/lib/sysctl.d", "run/sysctl.d", 
 TUNED_FOLDERS = ("usr/lib/tuned", "usr/lib/tuned/profiles", "etc/tuned", "etc/tuned/profiles")
 
 _JUDGED = re.compile(r"(net\.|kernel\.numa_balancing|vm\.min_free_kbytes|vm\.swappiness)")
+
+
+_SECRET = tuple(_core.secret_sysctls())
+"""Parts of names whose values stay on the host."""
 
 
 def read(reader: Reader) -> dict[str, Rows]:
@@ -63,8 +66,12 @@ def _assignments(text: str) -> Iterator[tuple[str, str]]:
         first = re.search(r"[./]", name)
         if first and first[0] == "/":
             name = name.replace(".", "\0").replace("/", ".").replace("\0", "/")
-        if _JUDGED.match(name) and not is_secret(name):
+        if _JUDGED.match(name) and not _is_secret(name):
             yield name, " ".join(value.split())
+
+
+def _is_secret(name: str) -> bool:
+    return any(part in name for part in _SECRET)
 
 
 def _tuned(reader: Reader) -> Iterator[dict[str, Any]]:
@@ -97,7 +104,7 @@ def _profile(reader: Reader, name: str, settings: dict[str, tuple[str, str]], se
             _profile(reader, included, settings, seen)
     if parser.has_section("sysctl"):
         for key, value in parser.items("sysctl"):
-            if _JUDGED.match(key) and value is not None and not is_secret(key):
+            if _JUDGED.match(key) and value is not None and not _is_secret(key):
                 settings[key] = (" ".join(value.strip('"').split()), f"/{path.relative_to(reader.roots.root)}")
 
 

@@ -100,7 +100,6 @@ def read(reader: Reader) -> dict[str, list[dict[str, Any]]]:
         "algorithms": (reader.text(proc / "sys/net/ipv4/tcp_available_congestion_control") or "").split(),
         "uptime_sec": _decimal(uptime[0] if uptime else None),
         "steal_pct": processors.shares(stat).get("steal_pct") if stat else None,
-        "ksoftirqd_us": None,
         "page_bytes": os.sysconf("SC_PAGE_SIZE") if roots.netlink else None,
         "init": "systemd" if reader.text(proc / "1/comm") == "systemd" else "other",
     }
