@@ -285,10 +285,8 @@ def connected(address: str, watcher: Watcher) -> Iterator[Cluster]:
 
 def _dashboard(client: Client) -> str:
     """Where Dask shows what the cluster does; empty where it does not."""
-    with suppress(KeyError):
-        link = client.dashboard_link
-        return f", dashboard at {link}" if link else ""
-    return ""
+    services = client.scheduler_info(n_workers=0).get("services", {})
+    return f", dashboard at {client.dashboard_link}" if "dashboard" in services else ""
 
 
 def _check_address(address: str) -> None:
