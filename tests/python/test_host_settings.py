@@ -13,12 +13,12 @@ from tcpknee.runs import host_settings
 def test_a_run_that_needs_none_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_settings, "KEEPER", ("/nowhere/keeper",))
     for allowed in (False, True):
-        with host_settings.held({}, "s.toml", allowed=allowed) as held:
+        with host_settings.held({}, "s.toml", {}, allowed=allowed) as held:
             assert held == {}
 
 
 def test_what_was_not_allowed_is_refused_with_the_option_that_would() -> None:
-    refusal = host_settings.held({"net.core.rps_sock_flow_entries": 64}, "s.toml", allowed=False)
+    refusal = host_settings.held({"net.core.rps_sock_flow_entries": 64}, "s.toml", {}, allowed=False)
     with pytest.raises(KernelUnsupported) as refused, refusal:
         pytest.fail("it is held")
     assert str(refused.value) == (
@@ -29,7 +29,7 @@ def test_what_was_not_allowed_is_refused_with_the_option_that_would() -> None:
 
 
 def test_a_setting_that_the_kernel_does_not_have_is_told() -> None:
-    refusal = host_settings.held({"net.core.knee_has_none": 1}, "s.toml", allowed=True)
+    refusal = host_settings.held({"net.core.knee_has_none": 1}, "s.toml", {}, allowed=True)
     with (
         pytest.raises(EngineError, match=r"cannot set net\.core\.knee_has_none to 1: No such file") as refused,
         refusal,
