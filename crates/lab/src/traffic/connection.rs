@@ -7,11 +7,13 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use knee_collect::sock_diag::tcp_info::KNOWN_BYTES;
 use knee_scenario::workload::App;
 use knee_tables::Reads;
-use knee_units::{Nanos, Rate};
+use knee_units::Rate;
 use nix::sys::socket::{
     AddressFamily, Backlog, MsgFlags, SockFlag, SockType, SockaddrIn, bind, connect, getsockopt,
     listen, setsockopt, socket, sockopt,
 };
+
+use super::clock::Clock;
 
 /// Options of a socket that the scenario settles.
 #[derive(Clone, Copy, Debug)]
@@ -174,22 +176,27 @@ impl Connection {
 
     /// Reads what there is, then writes what the application has and the socket takes.
     ///
+    /// `to_the_end`: the far end may have closed, which only a read that finds nothing more tells.
     /// `scratch` is what is read into and written from: its content means nothing. It grows with the longest write.
-    pub fn turn(&mut self, scratch: &mut Vec<u8>, clock: impl Fn() -> Nanos) -> io::Result<Turn> {
+    pub fn turn(
+        &mut self,
+        scratch: &mut Vec<u8>,
+        clock: &Clock,
+        to_the_end: bool,
+    ) -> io::Result<Turn> {
         if scratch.len() < READ_BYTES {
             scratch.resize(READ_BYTES, 0);
         }
         let mut turn = Turn::default();
-        let all_read = self.read(&mut scratch[..READ_BYTES], &clock, &mut turn.read_bytes)?;
-        let mut all_written = self.write(scratch, &clock)?;
-        while let Some(until) = self.app.computes_until(clock()) {
-            // As the application would: it keeps its processor busy, and its other connections waiting.
-            while clock() < until {
-                std::hint::spin_loop();
-            }
-            all_written = self.write(scratch, &clock)?;
+        let read = &mut turn.read_bytes;
+        let all_read = self.read(&mut scratch[..READ_BYTES], clock, to_the_end, read)?;
+        let mut all_written = self.write(scratch, clock)?;
+        while let Some(until) = self.app.computes_until(clock.now()) {
+            clock.compute(until);
+            all_written = self.write(scratch, clock)?;
         }
-        let over = self.app.closes() || self.far_closed && self.app.next_write_bytes(clock()) == 0;
+        let over =
+            self.app.closes() || self.far_closed && self.app.next_write_bytes(clock.now()) == 0;
         if over && !self.closed {
             self.closed = true;
             let _ =
@@ -203,7 +210,8 @@ impl Connection {
     fn read(
         &mut self,
         scratch: &mut [u8],
-        clock: &impl Fn() -> Nanos,
+        clock: &Clock,
+        to_the_end: bool,
         read_bytes: &mut u64,
     ) -> io::Result<bool> {
         for _ in 0..MOST_CALLS {
@@ -213,11 +221,15 @@ impl Connection {
             match self.receive(scratch) {
                 Ok(0) => self.far_closed = true,
                 Ok(bytes) => {
-                    let (now, bytes) = (clock(), bytes as u64);
-                    *read_bytes += bytes;
-                    self.app.read(now, bytes);
+                    let now = clock.now();
+                    *read_bytes += bytes as u64;
+                    self.app.read(now, bytes as u64);
                     if let Some(reads) = &mut self.reads {
-                        reads.add(now.0, bytes);
+                        reads.add(now.0, bytes as u64);
+                    }
+                    // What comes from now on is an event of its own.
+                    if bytes < scratch.len() && !to_the_end {
+                        return Ok(true);
                     }
                 }
                 Err(nix::Error::EAGAIN) => return Ok(true),
@@ -229,9 +241,9 @@ impl Connection {
     }
 
     /// True: nothing more can be written now.
-    fn write(&mut self, scratch: &mut Vec<u8>, clock: &impl Fn() -> Nanos) -> io::Result<bool> {
+    fn write(&mut self, scratch: &mut Vec<u8>, clock: &Clock) -> io::Result<bool> {
         for _ in 0..MOST_CALLS {
-            let bytes = self.app.next_write_bytes(clock());
+            let bytes = self.app.next_write_bytes(clock.now());
             if bytes == 0 || self.closed {
                 return Ok(true);
             }
@@ -247,7 +259,7 @@ impl Connection {
             ) {
                 Ok(taken) => {
                     self.writes += 1;
-                    self.app.wrote(clock(), taken as u64);
+                    self.app.wrote(clock.now(), taken as u64);
                 }
                 Err(nix::Error::EAGAIN) => return Ok(true),
                 Err(nix::Error::EINTR) => {}

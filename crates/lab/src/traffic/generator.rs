@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use knee_collect::KernelError;
-use knee_collect::clock::monotonic_ns;
 use knee_link::SERVICE_PORT;
 use knee_loader::Variant;
 use knee_path::Backend;
@@ -28,11 +27,16 @@ use nix::sys::timerfd::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::clock::Clock;
 use super::connection::{self, Connection, Options};
 use super::{Flow, Progress, Shared};
 use crate::{Addresses, FIRST_PORT, nic};
 
 const EVENTS: usize = 512;
+/// The far end has closed, or something is wrong.
+const CLOSING: EpollFlags = EpollFlags::EPOLLRDHUP
+    .union(EpollFlags::EPOLLHUP)
+    .union(EpollFlags::EPOLLERR);
 /// epoll's name for the descriptor that says stop, for the timer of the next
 /// opening, and for listeners from the last one on.
 const STOP: u64 = u64::MAX;
@@ -174,6 +178,7 @@ struct Generator<'a> {
     mailboxes: &'a [Mailbox],
     /// The run is over; a thread of this side has failed.
     stops: [BorrowedFd<'a>; 2],
+    clock: Clock,
     timer: TimerFd,
     epoll: Epoll,
     listeners: Vec<OwnedFd>,
@@ -201,6 +206,7 @@ impl<'a> Generator<'a> {
             number,
             mailboxes,
             stops,
+            clock: Clock::new(),
             timer: TimerFd::new(TimerClock::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC)
                 .map_err(KernelError::system("make a timer"))?,
             epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
@@ -344,7 +350,7 @@ impl<'a> Generator<'a> {
         to_open.sort_by_key(|flow| std::cmp::Reverse((flow.open, flow.number)));
         let mut events = vec![EpollEvent::empty(); EVENTS];
         loop {
-            let now_ns = monotonic_ns();
+            let now_ns = self.clock.now().0;
             while let Some(flow) = to_open.last()
                 && self.plan.start_ns + flow.open.0 <= now_ns
             {
@@ -355,7 +361,7 @@ impl<'a> Generator<'a> {
                 && at_ns <= now_ns
             {
                 self.sleeping.pop_first();
-                self.serve(number)?;
+                self.serve(number, true)?;
             }
             let opens_ns = to_open.last().map(|flow| self.plan.start_ns + flow.open.0);
             let wakes_ns = self.sleeping.first().map(|&(at_ns, _)| at_ns);
@@ -372,7 +378,9 @@ impl<'a> Generator<'a> {
                 true => EpollTimeout::NONE,
                 false => EpollTimeout::ZERO,
             };
-            let count = match self.epoll.wait(&mut events, timeout) {
+            let count = self.epoll.wait(&mut events, timeout);
+            self.clock.waited();
+            let count = match count {
                 Ok(count) => count,
                 Err(nix::Error::EINTR) => 0,
                 Err(error) => return Err(KernelError::system("wait for sockets")(error)),
@@ -390,18 +398,21 @@ impl<'a> Generator<'a> {
                         }
                     }
                     name if name >= LISTENER => self.accept((name - LISTENER) as usize)?,
-                    number => self.serve(number as u32)?,
+                    number => {
+                        let events = event.events();
+                        self.serve(number as u32, events.intersects(CLOSING))?;
+                    }
                 }
             }
             for number in std::mem::take(&mut self.unfinished) {
-                self.serve(number)?;
+                self.serve(number, true)?;
             }
         }
     }
 
     fn connect(&mut self, flow: &Flow) -> Result<(), KernelError> {
         let progress = self.plan.shared.get(flow.number);
-        Progress::note(&progress.opened_ns, monotonic_ns());
+        Progress::note(&progress.opened_ns, self.clock.now().0);
         let fd = self.socket(flow)?;
         let own = (
             self.address(flow.group, true),
@@ -458,9 +469,9 @@ impl<'a> Generator<'a> {
         Ok(())
     }
 
-    /// Something happened at a connection.
-    fn serve(&mut self, number: u32) -> Result<(), KernelError> {
-        match self.turn(number) {
+    /// Something happened at a connection. `to_the_end`: see [`Connection::turn`].
+    fn serve(&mut self, number: u32, to_the_end: bool) -> Result<(), KernelError> {
+        match self.turn(number, to_the_end) {
             // The far end may be gone already when all are told to stop.
             Err(_) if self.is_told_to_stop() => Ok(()),
             Err(error) => Err(KernelError::Child {
@@ -476,7 +487,7 @@ impl<'a> Generator<'a> {
         matches!(nix::poll::poll(&mut fds, PollTimeout::ZERO), Ok(1..))
     }
 
-    fn turn(&mut self, number: u32) -> io::Result<()> {
+    fn turn(&mut self, number: u32, to_the_end: bool) -> io::Result<()> {
         let Some(end) = self.ends.get_mut(&number) else {
             return Ok(());
         };
@@ -485,15 +496,15 @@ impl<'a> Generator<'a> {
             if let Some(error) = connection::pending_error(&end.fd) {
                 return Err(error);
             }
-            Progress::note(&progress.established_ns, monotonic_ns());
+            Progress::note(&progress.established_ns, self.clock.now().0);
         }
-        let wakes_at = end.app.wakes_at(Nanos(monotonic_ns()));
-        let turn = end.turn(&mut self.scratch, || Nanos(monotonic_ns()))?;
+        let wakes_at = end.app.wakes_at(self.clock.now());
+        let turn = end.turn(&mut self.scratch, &self.clock, to_the_end)?;
         if turn.goes_on {
             self.unfinished.push(number);
         }
         // Either time may be in the pause in which it did not write.
-        let wakes_at = wakes_at.or_else(|| end.app.wakes_at(Nanos(monotonic_ns())));
+        let wakes_at = wakes_at.or_else(|| end.app.wakes_at(self.clock.now()));
         if let Some(at) = wakes_at {
             self.sleeping.insert((at.0, number));
         }
@@ -505,7 +516,7 @@ impl<'a> Generator<'a> {
                 Progress::note(&progress.completed_ns, at.0);
             }
             end.app.take_latencies(&mut self.latencies);
-            let measured = monotonic_ns() >= self.plan.start_ns + self.plan.cell.warmup.0;
+            let measured = self.clock.now().0 >= self.plan.start_ns + self.plan.cell.warmup.0;
             for latency in self.latencies.drain(..).filter(|_| measured) {
                 report.latency_us.add(latency.as_us());
             }
@@ -514,7 +525,7 @@ impl<'a> Generator<'a> {
         if end.is_over() && report.tcp_info.is_empty() {
             report.tcp_info = end.tcp_info();
             if self.plan.side == Side::Sender {
-                Progress::note(&progress.closed_ns, monotonic_ns());
+                Progress::note(&progress.closed_ns, self.clock.now().0);
             }
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! The workloads on real sockets: one process per side drives the state
 //! machines of `knee_scenario::workload` for all its connections.
 
+mod clock;
 mod connection;
 mod generator;
 mod shared;
