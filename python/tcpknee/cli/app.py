@@ -28,6 +28,7 @@ VERBS = {
     "gallery": "gallery",
     "help": "help",
     "import": "importing:group",
+    "kernel": "kernel:group",
     "list": "list",
     "load": "load",
     "profile": "profile",

@@ -1,0 +1,146 @@
+"""Built kernels, in the user's cache: a folder each, with the program `linux` and what it was made of.
+
+A folder gets its name last, so that one is whole or is not there. Nobody's program but the user's own is run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tcpknee import _core, reading
+from tcpknee.errors import KernelUnsupported, RunFolderError, UsageError
+from tcpknee.human import suggest
+
+SCHEMA = 1
+_FACTS = "kernel.json"
+_PROGRAM = "linux"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that was built.
+
+    `name` is what the user calls it and `release` what it calls itself. `origin` is the package or the tree, `digest`
+    that of the tree's files and `config` that of its configuration. `compiler` built it on `built` (UTC).
+    `is_repeatable`: its random numbers come from the scenario's seed. `algorithms`: its congestion controls.
+    """
+
+    name: str
+    release: str
+    origin: str
+    digest: str
+    config: str
+    compiler: str
+    built: str
+    is_repeatable: bool
+    algorithms: tuple[str, ...]
+    folder: Path = field(compare=False)
+
+    @property
+    def program(self) -> Path:
+        """The kernel, an ordinary program of this host."""
+        return self.folder / _PROGRAM
+
+    def facts(self) -> dict[str, Any]:
+        """What `kernel.json` holds, and a run's manifest of it."""
+        return {name: value for name, value in asdict(self).items() if name != "folder"}
+
+
+def home() -> Path:
+    """The folder of all kernels: this user's (XDG Base Directory Specification), or root's, whose HOME may be that of
+    whoever called sudo."""
+    of_user = Path("/var/cache") if os.geteuid() == 0 else Path.home() / ".cache"
+    return Path(os.environ.get("XDG_CACHE_HOME") or of_user) / "tcpknee/kernels"
+
+
+def kernels() -> Iterator[Kernel]:
+    """All that are there, by name."""
+    try:
+        names = sorted(entry.name for entry in os.scandir(home()) if NAME.fullmatch(entry.name))
+    except FileNotFoundError:
+        return
+    for name in sorted(names, key=_by_number):
+        if (home() / name / _FACTS).is_file():
+            yield _read(home() / name)
+
+
+def _by_number(name: str) -> list[tuple[bool, int, str]]:
+    """5.10 before 6.1, and 6.1 before 6.12."""
+    parts = re.split(r"(\d+)", name)
+    return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts if part]
+
+
+def find(name: str) -> Kernel:
+    """The kernel of that name. Raises `KernelUnsupported` where there is none, or its program may not be trusted."""
+    if NAME.fullmatch(name) and (home() / name / _FACTS).is_file():
+        found = _read(home() / name)
+        _check_own(found.program)
+        return found
+    known = [kernel.name for kernel in kernels()]
+    expected = suggest(name, known, "expected the kernels") if known else "none was built yet."
+    raise KernelUnsupported(f'kernel: got "{name}"; {expected} Build it: knee kernel add {name}')
+
+
+def _read(folder: Path) -> Kernel:
+    path = folder / _FACTS
+    try:
+        found = reading.json_of(path, most_bytes=1 << 20)
+        if found.pop("schema") != SCHEMA:
+            raise ValueError("another schema")
+        return Kernel(**{**found, "algorithms": tuple(found["algorithms"])}, folder=folder)
+    except (ValueError, TypeError, KeyError, AttributeError, OSError) as error:
+        raise RunFolderError(
+            f"{path}: cannot be read ({error}); expected what `knee kernel add` wrote. Build it anew: "
+            f"knee kernel remove {folder.name}; knee kernel add {folder.name}"
+        ) from None
+
+
+def _check_own(program: Path) -> None:
+    """Refuses a program that others could have put there."""
+    for path in (program, program.parent, program.parent.parent):
+        found = path.lstat()
+        if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022 or stat.S_ISLNK(found.st_mode):
+            raise KernelUnsupported(
+                f"{path}: belongs to another user, or others may write it; expected a kernel of your own. "
+                "Build one: knee kernel add"
+            )
+
+
+def new(name: str) -> Path:
+    """An empty folder beside the others for a kernel of that name, which `keep` gives its name. Raises `UsageError`,
+    `RunFolderError` where the folder of all belongs to somebody else."""
+    if not NAME.fullmatch(name):
+        raise UsageError(f'kernel: got the name "{name}"; expected letters, digits, and . _ - between them.')
+    _core.Folder(home())
+    folder = home() / f".{name}.{os.getpid()}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, mode=0o700)
+    return folder
+
+
+def keep(folder: Path, program: Path, facts: dict[str, Any]) -> Kernel:
+    """Puts a program and its facts into a folder made by `new`, in the place of what had that name."""
+    name = facts["name"]
+    shutil.copyfile(program, folder / _PROGRAM)
+    (folder / _PROGRAM).chmod(0o700)
+    (folder / _FACTS).write_text(json.dumps({"schema": SCHEMA, **facts}, indent=1) + "\n", encoding="utf-8")
+    place, old = home() / name, home() / f".{name}.old.{os.getpid()}"
+    if place.exists():
+        place.rename(old)
+    folder.rename(place)
+    shutil.rmtree(old, ignore_errors=True)
+    return _read(place)
+
+
+def remove(name: str) -> None:
+    """Removes a kernel. Raises `KernelUnsupported` where there is none."""
+    shutil.rmtree(find(name).folder)

@@ -1,0 +1,168 @@
+"""Kernels that run as guests: what is built of which source, and whose program is run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from tcpknee.errors import KernelUnsupported, UsageError
+from tcpknee.kernels import building, cache, guest, trees
+
+MAKEFILE = "VERSION = {}\nPATCHLEVEL = {}\nSUBLEVEL = 0\n"
+RANDOM = """static void extract_entropy(void *buf, size_t nbytes)
+{
+\tunsigned long flags;
+\tstruct {
+\t\tunsigned long rdseed[4];
+\t\tsize_t counter;
+\t} block;
+\tsize_t i;
+
+\tfor (i = 0; i < 4; i++)
+\t\tblock.rdseed[i] = random_get_entropy();
+}
+"""
+#: What `make` does here: a configuration that takes all, and a program that holds the file net/ipv4/tcp_input.c.
+MAKE = """#!/bin/sh
+for word; do case $word in O=*) O=${word#O=} ;; esac; done
+source=$2
+for word; do case $word in
+defconfig) echo >"$O/.config" ;;
+olddefconfig) echo CONFIG_HZ=250 >>"$O/.config" ;;
+kernelrelease) echo 6.12.1 ;;
+linux) input="$source/net/ipv4/tcp_input.c"
+       grep -q broken "$input" && { echo "$input:1:1: error: broken" >&2; exit 2; }
+       cat "$input" "$source/drivers/char/random.c" >"$O/linux" ;;
+esac; done
+"""
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "make").write_text(MAKE)
+    (programs / "make").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setattr(building, "TOOLS", {"make": "make"})
+    monkeypatch.setattr(guest, "algorithms", lambda program: ("cubic", "reno"))
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A source of Linux in git, with two revisions and a change since."""
+    path = tmp_path / "my linux"
+    files = {
+        "Makefile": MAKEFILE.format(6, 12),
+        "arch/um/Kconfig": "config HZ\n\tint\n\tdefault 100\n",
+        "drivers/char/random.c": RANDOM,
+        "net/ipv4/tcp_input.c": "one\n",
+        "net/old.c": "old\n",
+        ".gitignore": "*.o\n",
+    }
+    for name, text in files.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(text)
+    git(path, "init", "-q")
+    commit(path)
+    (path / "net/ipv4/tcp_input.c").write_text("two\n")
+    (path / "net/old.c").unlink()
+    commit(path)
+    (path / "net/ipv4/tcp_input.c").write_text("three\n")
+    (path / "net/built.o").write_text("object")
+    return path
+
+
+def git(path: Path, *words: str) -> None:
+    who = ["-c", "user.name=A", "-c", "user.email=a@b.invalid"]
+    subprocess.run(["git", "-C", str(path), *who, *words], check=True, capture_output=True)
+
+
+def commit(path: Path) -> None:
+    git(path, "add", "-A")
+    git(path, "commit", "-qm", "change")
+
+
+def add(what: str, **options: str) -> cache.Kernel:
+    return building.add(what, phase=lambda title: nullcontext(), **options)  # type: ignore[arg-type]
+
+
+def test_a_tree_is_built_as_it_is_and_as_revisions_have_it(tree: Path) -> None:
+    before = sorted(path.relative_to(tree) for path in tree.rglob("*"))
+    for revision, text in (("", "three"), ("@HEAD", "two"), ("@HEAD~1", "one"), ("", "three")):
+        found = add(f"{tree}{revision}")
+        assert found.program.read_text().startswith(f"{text}\n")
+        assert cache.find(found.name) == found
+        source = cache.home() / ".work" / trees.Tree(tree, None).key / "source"
+        assert (source / "net/old.c").exists() == (revision == "@HEAD~1")
+        assert not (source / "net/built.o").exists()
+    assert sorted(path.relative_to(tree) for path in tree.rglob("*")) == before, "the tree itself is not touched"
+    assert len(list(cache.kernels())) == 3
+
+
+def test_a_change_of_one_file_is_all_that_is_copied_again(tree: Path) -> None:
+    add(str(tree))
+    source = cache.home() / ".work" / trees.Tree(tree, None).key / "source"
+    times = {path: path.stat().st_mtime_ns for path in source.rglob("*") if path.is_file()}
+    (tree / "net/ipv4/tcp_input.c").write_text("four\n")
+    add(str(tree))
+    changed = [path.name for path, then in times.items() if path.stat().st_mtime_ns != then]
+    assert changed == ["tcp_input.c"], "patched files keep their time too, or all would be built again"
+
+
+def test_a_kernel_takes_its_random_numbers_from_a_seed(tree: Path) -> None:
+    found = add(str(tree))
+    assert found.is_repeatable
+    assert "if (knee_extract(buf, nbytes))\n\t\treturn;" in found.program.read_text()
+    (tree / "drivers/char/random.c").write_text("void extract_crng(void) { }\n")
+    assert not add(str(tree)).is_repeatable
+
+
+def test_a_build_that_fails_tells_the_compiler_s_own_lines_and_keeps_the_kernel_before(tree: Path) -> None:
+    before = add(str(tree), name="mine")
+    (tree / "net/ipv4/tcp_input.c").write_text("broken\n")
+    with pytest.raises(KernelUnsupported, match=r"make linux failed:\nnet/ipv4/tcp_input\.c:1:1: error: broken$"):
+        add(str(tree), name="mine")
+    assert cache.find("mine") == before
+    assert [path.name for path in cache.home().iterdir() if path.name.startswith(".mine")] == []
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("/nosuch", "no source of Linux"),
+        ("{tree}@nosuch", 'git knows no revision "nosuch"'),
+    ],
+)
+def test_what_is_no_source_is_refused_by_name(tree: Path, text: str, said: str) -> None:
+    with pytest.raises(KernelUnsupported, match=said):
+        add(text.format(tree=tree))
+
+
+def test_a_tree_that_is_too_old_is_refused(tree: Path) -> None:
+    (tree / "Makefile").write_text(MAKEFILE.format(4, 19))
+    with pytest.raises(KernelUnsupported, match=r"is Linux 4\.19; expected 5\.4 or newer"):
+        add(str(tree))
+
+
+def test_a_name_is_no_path(tree: Path) -> None:
+    with pytest.raises(UsageError, match="expected letters"):
+        add(str(tree), name="../../etc")
+    with pytest.raises(KernelUnsupported, match="none was built yet"):
+        cache.find("../x")
+
+
+def test_a_program_that_others_may_write_is_not_run(tree: Path) -> None:
+    found = add(str(tree), name="mine")
+    found.program.chmod(0o777)
+    with pytest.raises(KernelUnsupported, match="others may write it"):
+        cache.find("mine")
+    cache_again = add(str(tree), name="mine")
+    assert cache.find("mine") == cache_again
+    cache.remove("mine")
+    assert list(cache.kernels()) == []
