@@ -97,6 +97,10 @@ long: $(VENV)/.dev ## what searches: the tests of which `make test` runs a fixed
 	$(BIN)/pytest -q -n auto -m long --durations 10 $(PROCESSOR_TESTS)
 	$(BIN)/pytest -q $(REAL_TIME) -m long --durations 10 tests/kernel $(PROCESSOR_TESTS:%=--ignore %)
 
+.PHONY: test-guest
+test-guest: $(VENV)/.dev ## the engine guest, on a kernel that is built for it: KERNEL=6.12 (a quarter of an hour at first; docs/kernels.md)
+	KERNEL=$(KERNEL) $(BIN)/pytest -q --durations 10 tests/guest
+
 .PHONY: equality
 equality: $(VENV)/.dev ## a million random op sequences per algorithm, host against BPF bytecode (root)
 	EQUALITY_SEQUENCES=1000000 $(BIN)/pytest -q -s tests/kernel/test_ops.py -k byte_for_byte

@@ -26,12 +26,15 @@ import build
 import cell as cells
 import matrices
 from tcpknee import _core
+from tcpknee.errors import KernelUnsupported
+from tcpknee.kernels import guest
+from tcpknee.kernels.cache import Kernel
 from tcpknee.validation.references import reference
 from tcpknee.validation.references.reference import Reference, Row
 
 HERE = Path(__file__).resolve().parent
-SCRIPTS = (HERE / "cell.py", HERE / "guest" / "flow.c", HERE / "guest" / "init.sh", HERE / "kernel.config")
-"""What decides on a result."""
+SCRIPTS = (HERE / "cell.py", HERE / "guest" / "flow.c")
+"""What decides on a result, beside the kernel."""
 
 DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in SCRIPTS)).hexdigest()[:12]
 
@@ -51,7 +54,7 @@ def main() -> int:
     ]
     settings = hosts(given.version)
     facts = {
-        "kernel": (kernel / "release").read_text(encoding="utf-8").strip(),
+        "kernel": kernel.release,
         "hz": "250",
         "clock": "virtual (user-mode Linux, time-travel=inf-cpu)",
     }
@@ -181,14 +184,14 @@ class Failed(Exception):
     """A run that gave no result."""
 
 
-def measure(kernel: Path, cell: matrices.Cell, settings: Mapping[str, str], run: int) -> list[dict[str, float]]:
+def measure(kernel: Kernel, cell: matrices.Cell, settings: Mapping[str, str], run: int) -> list[dict[str, float]]:
     """The metrics of each flow of a run. Raises `Failed`, `Unsupported`."""
     parsed = parse(cell, settings)
     name = hashlib.sha256(f"{_key(cell)} {run}".encode()).hexdigest()[:16]
-    folder = kernel / "cells" / name
+    folder = build.BUILT / "cells" / kernel.name / name
     shutil.rmtree(folder, ignore_errors=True)
-    cells.write(folder, parsed, build.BUILT / "flow")
-    boot(kernel, folder)
+    cells.write(folder, parsed, build.flow())
+    boot(kernel, folder, run)
     found = metrics(folder / "samples.csv", parsed)
     shutil.rmtree(folder)
     return found
@@ -203,28 +206,21 @@ def parse(cell: matrices.Cell, settings: Mapping[str, str]) -> Mapping[str, Any]
     return parsed
 
 
-def boot(kernel: Path, folder: Path) -> None:
+def boot(kernel: Kernel, folder: Path, run: int) -> None:
     """Boots the kernel with a cell and waits for its end. Raises `Failed`."""
-    words = [
-        str(kernel / "linux"),
-        *("mem=512M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "quiet", "panic=-1"),
-        *(
-            "time-travel=inf-cpu",
-            f"uml_dir={folder}/",
-            "con=null",
-            "con0=null,fd:1",
-            f"init={HERE / 'guest' / 'init.sh'}",
-            f"cell={folder}",
-        ),
-    ]
-    with (folder / "console.log").open("wb") as log:
-        try:
-            subprocess.run(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False, timeout=MOST_SECONDS)
-        except subprocess.TimeoutExpired:
-            raise Failed(f"no end after {MOST_SECONDS:.0f} s; see {folder}") from None
-    code = folder / "code"
-    if not code.is_file() or code.read_text(encoding="utf-8").strip() != "0":
-        logs = [folder / name for name in ("console.log", "setup.log", "run.log")]
+    work = "sh -e ./setup.sh >setup.log 2>&1 && sh -e ./run.sh >run.log 2>&1"
+    process = guest.boot(kernel.program, folder, work, seed=run)
+    try:
+        console, _ = process.communicate(timeout=MOST_SECONDS)
+        code = guest.ended(process, folder, console.decode(errors="replace").splitlines())
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise Failed(f"no end after {MOST_SECONDS:.0f} s; see {folder}") from None
+    except KernelUnsupported as error:
+        raise Failed(f"{folder}: {error}") from None
+    if code:
+        logs = [folder / name for name in ("setup.log", "run.log")]
         said = "; ".join(path.read_text(encoding="utf-8", errors="replace")[-300:] for path in logs if path.is_file())
         raise Failed(f"{folder}: {said}")
 

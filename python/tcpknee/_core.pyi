@@ -198,6 +198,10 @@ class Scenario:
     ) -> ArrowTable:
         """The flows of one repetition with that noise at both hosts; no other rows are gathered."""
 
+    def linux_names(self) -> dict[str, tuple[str, bool]]:
+        """Of each algorithm that an end of some connection uses, by its name with the parameters that are set: what
+        Linux calls it, and whether no parameter is set."""
+
     def check_lab(self) -> dict[str, int]:
         """Refuses what this machine cannot do, as far as that is known before a lab is made; returns the sysctls of the
         whole machine that the cells need, each with its value. Raises `KernelUnsupported`, `EngineError`."""

@@ -233,7 +233,7 @@ def test_packets_of_a_kernel_run_cannot_be_had_again(good: Run, call: Callable[.
 
 
 def test_tables_of_the_other_engine_are_missing_with_the_reason(small_run: Path) -> None:
-    with pytest.raises(MissingTable, match="only runs with --engine kernel have it"):
+    with pytest.raises(MissingTable, match="only runs with --engine kernel or guest have it"):
         _ = tcpknee.open(small_run).links
     with pytest.raises(MissingTable, match="got the table 'links'"):
         _ = tcpknee.run(SMALL).links

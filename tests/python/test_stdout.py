@@ -52,6 +52,9 @@ VERBS: dict[str, list[str]] = {
     "doctor": ["doctor", "--explain", "bbr-without-fq"],
     "record": ["record", "--for", "200ms", "--every", "100ms", "--out", "OUT", "-q"],
     "watch": ["watch", "--once", "--every", "100ms"],
+    "kernel add": ["kernel", "add", "6.12", "-q"],
+    "kernel list": ["kernel", "list"],
+    "kernel remove": ["kernel", "remove", "6.12"],
     "load": ["load", "reno"],
     "unload": ["unload", "reno"],
     "trace": ["trace", "--qdisc", "-q"],
@@ -76,6 +79,9 @@ SILENT = {"shell": "its stdout is that of the command it runs"}
 
 INSTEAD = {
     "load": "from tcpknee import _core; _core.load = lambda name, default_in=None: (name, False)",
+    "kernel": "from types import SimpleNamespace as Of; from tcpknee.kernels import building, cache; "
+    "building.add = lambda *_, **__: Of(name='6.12', release='6.12.1', origin='here', is_repeatable=True); "
+    "cache.remove = lambda name: None",
     "unload": "from tcpknee import _core; _core.unload = lambda name: []",
     "trace": "from tcpknee.live import qdiscs; "
     "qdiscs.qdiscs = lambda **_: qdiscs.QdiscTrace([], 0, {'not_measured': 'so', 'programs': []}, 1.0)",

@@ -204,6 +204,17 @@ impl Scenario {
         }))
     }
 
+    /// What Linux calls each algorithm of the scenario, by its name with the parameters that are set, and whether none is.
+    fn linux_names(&self) -> BTreeMap<String, (String, bool)> {
+        self.variants()
+            .iter()
+            .map(|variant| {
+                let called = knee_loader::builtin_name(&variant.algorithm).to_owned();
+                (variant.to_string(), (called, variant.params.is_empty()))
+            })
+            .collect()
+    }
+
     /// Refuses what this machine cannot do, as far as that is known before a lab is made. Returns the settings of the whole
     /// machine that the cells need.
     fn check_lab(&self, py: Python<'_>) -> PyResult<BTreeMap<&'static str, u64>> {

@@ -123,13 +123,14 @@ class Options:
     programs_as_root: bool = False
     allow_host_settings: bool = False
     measure: tuple[str, ...] = ()
+    kernel: str | None = None
     cluster: str | None = None
     parts: str | None = None
 
     @property
     def of_engine(self) -> dict[str, Any]:
         """The settings of the engine, by their names in `api.run`."""
-        names = ("bpf", "programs_as_root", "allow_host_settings", "measure", "workers")
+        names = ("bpf", "programs_as_root", "allow_host_settings", "measure", "kernel", "workers")
         return {name: getattr(self, name) for name in names}
 
 
@@ -154,18 +155,20 @@ def running_options(command: Command) -> Command:
         click.option(
             "--programs-as-root",
             is_flag=True,
-            help="With --engine kernel, as root: run a scenario's programs as root, and not as the user who called "
-            "sudo, or nobody.",
+            help="With --engine kernel or guest, as root: run a scenario's programs as root, and not as the user who "
+            "called sudo, or nobody.",
         ),
         click.option(
             "--bpf",
             is_flag=True,
             help="With --engine kernel: our build of each algorithm, also where the kernel has its own.",
         ),
+        click.option("--kernel", metavar="NAME", help="With --engine guest: the kernel, as `knee kernel list` has it."),
         click.option(
             "--engine",
             type=click.Choice(engines.NAMES),
-            help="What runs it: the simulator, or this host's own TCP stack, in real time.  [default: sim]",
+            help="What runs it: the simulator; this host's own TCP stack, in real time; or another kernel, in virtual "
+            "time.  [default: sim]",
         ),
     ):
         command = option(command)

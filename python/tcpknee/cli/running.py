@@ -97,6 +97,7 @@ def engine_words(options: Options) -> list[str]:
     return [
         *(["--engine", options.engine] if options.engine else []),
         *(flag for flag, given in flags.items() if given),
+        *(["--kernel", options.kernel] if options.kernel else []),
         *(["--measure", ",".join(options.measure)] if options.measure else []),
     ]
 
@@ -145,7 +146,7 @@ def dry_run(scenarios: Sequence[tuple[_core.Scenario, str]], options: Options) -
             }
         )
         if not options.json:
-            how = "in real time" if options.engine == "kernel" else "simulated"
+            how = {"kernel": "in real time", "guest": "in virtual time"}.get(options.engine or "sim", "simulated")
             say.lines(_plan(scenario.title, scenario.repeat, cells, how))
             say.lines(f"Warning: {caution}" for caution in doubts.of_settings(cells))
     if options.json:

@@ -58,10 +58,11 @@ _RUN: Shape = {
     "facts": Optional([_FACT]),
     "expects": Optional([{"assert": TEXT, "line": WHOLE}]),
     "published": Optional([{"value": TEXT, "figure": TEXT, "source": TEXT, "line": WHOLE}]),
-    "engine": one_of("sim", "kernel"),
+    "engine": one_of("sim", "kernel", "guest"),
     "engine_version": TEXT,
     "bpf": Optional(FLAG),
     "measure": Optional([TEXT]),
+    "guest": Optional({"name": TEXT, "release": TEXT}),
     "labs": Optional([{"programs_ran_as": Optional({"user": TEXT, "uid": WHOLE})}]),
     "repetitions": Optional(
         [

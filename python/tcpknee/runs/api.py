@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from tcpknee import _core, algorithms, provenance
 from tcpknee.errors import MOST_LISTED, RunFolderError, ScenarioError, UsageError
 from tcpknee.human import suggest
+from tcpknee.kernels import cache
 from tcpknee.say import printable
 
 from . import compose, engines, manifest, named_files, pool, tables
@@ -49,6 +50,7 @@ def run(
     programs_as_root: bool = False,
     allow_host_settings: bool = False,
     measure: Sequence[str] = (),
+    kernel: str | None = None,
     workers: int | None = None,
     cluster: str | None = None,
     parts: str | None = None,
@@ -61,7 +63,8 @@ def run(
     dicts, `[[flow]]` is a list of them, a list where a value stands is an axis.
 
     `out`: a folder to write; None keeps everything in memory. `resume`: go on with the run in `out`. `force`: replace
-    a run in `out`. `engine`: "sim" (the default) or "kernel", the host's own TCP stack, in real time; `bpf`: there, our
+    a run in `out`. `engine`: "sim" (the default), "kernel", the host's own TCP stack, in real time, or "guest", the
+    `kernel` of that name (`knee kernel list`) in virtual time; `bpf`: with the engine kernel, our
     build of each algorithm also where the kernel has its own; `programs_as_root`: there, root's programs of the
     scenario run as root, and not as the user who called sudo, or nobody; `allow_host_settings`: there, as root, what
     the scenario asks for and the kernel has for the whole machine is set, and put back after the run; `measure`: there,
@@ -84,6 +87,7 @@ def run(
         text, file, stored = meta["scenario"], meta["file"], True
         engine, bpf = engine or meta["engine"], bpf or meta.get("bpf", False)
         measure = measure or meta.get("measure", ())
+        kernel = kernel or meta.get("guest", {}).get("name")
     else:
         raise UsageError("run(): expected a scenario (a path or its text) or its keys as keyword arguments.")
     try:
@@ -98,6 +102,7 @@ def run(
             programs_as_root=programs_as_root,
             allow_host_settings=allow_host_settings,
             measure=measure,
+            kernel=kernel,
             workers=workers,
             cluster=cluster,
             parts=parts,
@@ -117,6 +122,7 @@ def compare(
     out: str | PathLike[str] | None = None,
     engine: str = "sim",
     bpf: bool = False,
+    kernel: str | None = None,
     workers: int | None = None,
     watcher: Watcher | None = None,
     rate: str | Sequence[str] = _RATE,
@@ -138,7 +144,9 @@ def compare(
     folder = Path(out) if out is not None else None
     try:
         text = compose.comparison(algorithms, rate=rate, rtt=rtt, **settings)
-        return run_text(text, "<compare>", out=folder, engine=engine, bpf=bpf, workers=workers, watcher=watcher)
+        return run_text(
+            text, "<compare>", out=folder, engine=engine, bpf=bpf, kernel=kernel, workers=workers, watcher=watcher
+        )
     except ScenarioError as error:
         raise error.renamed("compare()", lambda key: _argument(key, settings.get("set"))) from None
 
@@ -225,6 +233,7 @@ def run_text(
     programs_as_root: bool = False,
     allow_host_settings: bool = False,
     measure: Sequence[str] = (),
+    kernel: str | None = None,
     workers: int | None = None,
     cluster: str | None = None,
     parts: str | None = None,
@@ -235,15 +244,16 @@ def run_text(
 ) -> Run:
     """Parses and runs; nothing is written before the scenario has been found good. `scenario`: what `parse` made of the
     text, where that is known; `stored`: the text comes from a run's folder."""
-    check_engine(engine, bpf, programs_as_root, allow_host_settings, measure, workers)
+    check_engine(engine, bpf, programs_as_root, allow_host_settings, measure, workers, kernel)
     _check_cluster(cluster, parts, engine, workers, out, resume)
     count = workers if workers is not None else engines.default_workers(engine)
     if count < 1:
         raise UsageError(f"workers: got {count}; expected 1 or more.")
     scenario = scenario or parse(text, file, stored=stored)
     watcher = watcher or Watcher()
-    meta = manifest.describe(scenario, text, file, command or _command(file), engine, bpf, measure)
-    has_programs = engine == "kernel" and engines.runs_programs(scenario.cells)
+    guest = cache.find(kernel).facts() if kernel is not None else None
+    meta = manifest.describe(scenario, text, file, command or _command(file), engine, bpf, measure, guest)
+    has_programs = engine != "sim" and engines.runs_programs(scenario.cells)
     user = None
     if has_programs or programs_as_root:
         from . import run_as
@@ -257,6 +267,7 @@ def run_text(
         user=user if has_programs else None,
         allow_host_settings=allow_host_settings,
         measure=tuple(measure),
+        kernel=kernel,
     )
     if out is None:
         return _run_in_memory(job, meta, count, watcher)
@@ -277,16 +288,19 @@ def check_engine(
     allow_host_settings: bool = False,
     measure: Sequence[str] = (),
     workers: int | None = None,
+    kernel: str | None = None,
 ) -> None:
     """Refuses what no engine can be asked."""
     if engine not in engines.NAMES:
         raise UsageError(f'engine: got "{engine}"; expected one of {", ".join(engines.NAMES)}.')
+    if kernel is not None and engine != "guest":
+        raise UsageError(f"kernel: got it with the engine {engine}; expected the engine guest, which boots it.")
+    if kernel is None and engine == "guest":
+        raise UsageError("kernel: got none; expected one of `knee kernel list`, as in --engine guest --kernel 6.12.")
     if bpf and engine != "kernel":
         raise UsageError(f"bpf: got it with the engine {engine}; expected the engine kernel, which loads our builds.")
-    if programs_as_root and engine != "kernel":
-        raise UsageError(
-            f"programs_as_root: got it with the engine {engine}; expected the engine kernel, which runs them."
-        )
+    if programs_as_root and engine == "sim":
+        raise UsageError("programs_as_root: got it with the engine sim; expected one that runs them, kernel or guest.")
     if allow_host_settings and engine != "kernel":
         raise UsageError(
             f"allow_host_settings: got it with the engine {engine}; expected the engine kernel, which has a host."

@@ -11,6 +11,7 @@ from tcpknee.evidence.stats import LEVEL
 from tcpknee.evidence.verdicts import Verdict
 from tcpknee.say import aligned
 
+from . import manifest
 from .output import SCHEMA, limits, verdict_json
 from .results import Run
 from .summary import Group
@@ -89,7 +90,7 @@ def is_headline(verdict: Verdict) -> bool:
 def told(run: Run) -> str:
     """Who ran it: `kernel, Linux 6.12.4, tcpknee 0.1.0, 5 repetitions, seed 1`."""
     meta = run.meta
-    where = [str(meta["host"]["kernel"])] if meta["engine"] == "kernel" and meta.get("host") else []
+    where = [manifest.kernel_of(meta)] if meta["engine"] != "sim" and meta.get("host") else []
     status = [] if run.complete else [str(meta.get("status"))]
     version = f"tcpknee {meta.get('engine_version')}"
     repeat = f"{human.counted(meta['repeat'], 'repetition')}, seed {meta['seed']}"

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from .job import Job
     from .run_as import User
 
-NAMES = ("sim", "kernel")
-"""sim: the packet-level simulator, the default. kernel: the host's own TCP stack in a lab."""
+NAMES = ("sim", "kernel", "guest")
+"""sim: the packet-level simulator, the default. kernel: the host's own TCP stack in a lab. guest: that of another
+kernel, in a lab within a guest of virtual time."""
 
 LAB_SECONDS = 1.5
 """What a lab needs beside its scenario's duration: interpreters, namespaces, the end of connections."""
@@ -65,16 +66,16 @@ def of(name: str, job: Job) -> Iterator[Any]:
     if name == "sim":
         yield Streaming(job.scenario, job.parts) if job.parts else Simulator(job.scenario)
         return
-    from . import kernel
+    from . import guest, kernel
 
-    with kernel.engine(job) as found:
+    with guest.engine(job) if name == "guest" else kernel.engine(job) as found:
         yield found
 
 
 def default_workers(name: str) -> int:
     """How many repetitions run at once: one per processor that this process may use; one on the kernel, where they
     would take time from each other that the clock does not stop for."""
-    return len(os.sched_getaffinity(0)) if name == "sim" else 1
+    return 1 if name == "kernel" else len(os.sched_getaffinity(0))
 
 
 def runs_programs(cells: Sequence[Mapping[str, Any]]) -> bool:
@@ -91,7 +92,7 @@ def expectation(
 ) -> str:
     """What to say before a run of those repetitions begins; empty where it takes as long as it takes. `user`: who runs
     its programs."""
-    if name == "sim" or not keys:
+    if name != "kernel" or not keys:
         return ""
     seconds = real_seconds(cells, keys, workers)
     kinds = [workloads.of(flow["workload"]) for cell in cells for flow in cell["flows"]]

@@ -23,7 +23,7 @@ import pyarrow as pa
 from tcpknee import errors
 from tcpknee.errors import Cancelled, EngineError
 
-from . import folder, host_settings
+from . import folder, host_settings, manifest
 from .job import Job, algorithms
 from .measuring import Measuring
 
@@ -65,6 +65,7 @@ class Kernel:
             "files": self.job.scenario.files,
             "cell": index,
             "rep": rep,
+            "seed": manifest.seed_of({"seed": self.job.scenario.seed}, self.cells[index]),
             "algorithms": self.names,
             "parent": os.getpid(),
             "host_settings": self.host_settings,

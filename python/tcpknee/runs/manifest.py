@@ -15,8 +15,9 @@ facts              (key, value, doc) of what describes cells, each once. `datase
                    place of their positions
 expects            assert and line of each [[expect]]
 published          value, figure, source and line of each [[published]]
-engine             "sim" or "kernel";  engine_version the version of tcpknee
+engine             "sim", "kernel" or "guest";  engine_version the version of tcpknee
 bpf                of the kernel engine: our build of each algorithm, also where the kernel has its own
+guest              of the guest engine: the kernel that was booted (`kernels.cache.Kernel`)
 measure            of the kernel engine: the instruments for what a repetition costs the host, where there are some
 labs               of the kernel engine: the settings of each lab that differs from the others, as read back, what the
                    kernel calls each algorithm of the scenario, and where it has programs whom they ran as
@@ -51,6 +52,7 @@ def describe(
     engine: str = "sim",
     bpf: bool = False,
     measure: Sequence[str] = (),
+    guest: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A run about to begin. `scenario` is a `_core.Scenario`."""
     return {
@@ -72,6 +74,7 @@ def describe(
         "engine_version": provenance.engine_version(),
         **({"bpf": bpf} if engine == "kernel" else {}),
         **({"measure": list(measure)} if measure else {}),
+        **({"guest": dict(guest)} if guest else {}),
         "versions": provenance.versions(),
         "host": provenance.host(),
         "command": command,
@@ -91,6 +94,12 @@ def plain_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
 def seed_of(run: Mapping[str, Any], cell: Mapping[str, Any]) -> int:
     """Where a cell's draws start: the scenario's seed, if that is no axis."""
     return int(dict(cell["axes"]).get("seed", run["seed"]))
+
+
+def kernel_of(run: Mapping[str, Any]) -> str:
+    """The kernel that carried the flows of a run that was not simulated."""
+    guest = run.get("guest")
+    return f"a guest of Linux {guest['release']}" if guest else str(run["host"]["kernel"])
 
 
 def session(workers: int) -> dict[str, Any]:
@@ -121,7 +130,7 @@ def check_same(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> 
             f"{folder}: --resume: the scenario differs from the one that began this run ({old['file']}). "
             "Run it into another --out, or give no scenario to go on with the stored one."
         )
-    if any(old.get(name) != new.get(name) for name in ("engine", "bpf", "measure")):
+    if any(old.get(name) != new.get(name) for name in ("engine", "bpf", "measure", "guest")):
         raise RunFolderError(
             f"{folder}: --resume: got {_engine(new)}; this run was begun with {_engine(old)}. Run it into another "
             "--out, or leave the options out to go on as it was begun."
@@ -145,4 +154,5 @@ def check_version(old: Mapping[str, Any], folder: Path) -> None:
 
 def _engine(meta: Mapping[str, Any]) -> str:
     measured = f" --measure {','.join(meta['measure'])}" if meta.get("measure") else ""
-    return f"--engine {meta['engine']}" + (" --bpf" if meta.get("bpf") else "") + measured
+    guest = f" --kernel {meta['guest']['name']} ({meta['guest']['release']})" if meta.get("guest") else ""
+    return f"--engine {meta['engine']}{guest}" + (" --bpf" if meta.get("bpf") else "") + measured

@@ -249,8 +249,8 @@ def _head(run: Run) -> Iterator[str]:
     durations = {cell["duration_ns"] for cell in meta["cells"]}
     if len(durations) == 1:
         facts.append(human.duration(durations.pop()))
-    if meta["engine"] == "kernel":
-        facts.append(f"on {meta['host']['kernel']}")
+    if meta["engine"] != "sim":
+        facts.append(f"on {manifest.kernel_of(meta)}")
         users = (lab.get("programs_ran_as") for lab in meta.get("labs", []))
         facts += sorted({f"programs as {user['user']} (uid {user['uid']})" for user in users if user})
     facts.append(human.counted(meta["repeat"], "repetition"))

@@ -146,7 +146,7 @@ class Run:
         """Metrics with intervals, and verdicts."""
         from . import groups, hosts, summary
 
-        programs = self.programs.arrow() if self.meta["engine"] == "kernel" else None
+        programs = self.programs.arrow() if self.meta["engine"] != "sim" else None
         cpu = self.rows("cpu_time", hosts.OF_CPU)
         has_costs = self.meta["engine"] == "sim" or self.meta.get("measure")
         host_costs = self.host_costs.arrow() if has_costs else None
@@ -209,7 +209,7 @@ class Run:
             return found
         file = Path(str(self.folder)) / f"{name}.parquet"
         if name not in tables.FROM_ENGINE["sim"] and found is not None and "runs" in found.tables:
-            raise MissingTable(f"{file}: no such table; only runs with --engine kernel have it.")
+            raise MissingTable(f"{file}: no such table; only runs with --engine kernel or guest have it.")
         raise MissingTable(
             f"{file}: no such table. If the run was killed, `knee run --resume --out {self.folder}` finishes it."
         )

@@ -14,9 +14,11 @@ from tcpknee.datasets.manifest import OF_EVERY_SAMPLE
 
 from . import manifest
 
+_OF_LAB = ("flows", "samples", "queue", "events", "cpu_time", "links", "programs", "host_costs", "stacks")
 FROM_ENGINE: dict[str, tuple[str, ...]] = {
     "sim": ("flows", "samples", "queue", "events", "cpu_time", "host_costs"),
-    "kernel": ("flows", "samples", "queue", "events", "cpu_time", "links", "programs", "host_costs", "stacks"),
+    "kernel": _OF_LAB,
+    "guest": _OF_LAB,
 }
 """Tables that each engine fills, in the order in which parts hold them."""
 

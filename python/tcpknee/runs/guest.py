@@ -1,0 +1,107 @@
+"""The guest engine: a kernel that was built (`knee kernel add`) boots for each repetition, and runs it as a host would.
+
+    python -m tcpknee.runs.guest PROGRAM < REQUEST
+
+is the process between: it speaks as a `labworker` does, boots the kernel with one inside, and hands on what that says
+and the tables that it leaves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import sys
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tcpknee.errors import KernelUnsupported
+from tcpknee.kernels import cache, guest
+
+from .job import Job
+from .kernel import Kernel
+
+_REQUEST, _PART, _SAID = "request.json", "part", "stderr"
+_PART_FD = 9
+_LINES_KEPT = 200
+"""Of what a kernel says on its console; a panic has some fifty."""
+
+
+@contextmanager
+def engine(job: Job) -> Iterator[Kernel]:
+    """The engine for a job. Raises `KernelUnsupported`."""
+    assert job.kernel is not None
+    kernel = cache.find(job.kernel)
+    names = {
+        variant: _checked(called, plain, kernel, job.file)
+        for variant, (called, plain) in job.scenario.linux_names().items()
+    }
+    command = (*guest.DIES_WITH_PARENT, sys.executable, "-m", "tcpknee.runs.guest", str(kernel.program))
+    yield Kernel(job, names, command)
+
+
+def _checked(called: str, plain: bool, kernel: cache.Kernel, file: str) -> str:
+    if called not in kernel.algorithms:
+        raise KernelUnsupported(
+            f"{file}: got the algorithm {called}; the guest kernel {kernel.name} has {', '.join(kernel.algorithms)}. "
+            "Our builds cannot be loaded into a guest, which has no BPF struct_ops."
+        )
+    if not plain:
+        raise KernelUnsupported(
+            f"{file}: sets parameters of {called}; expected its defaults with the engine guest, which runs "
+            "the kernel's own build."
+        )
+    return called
+
+
+def main(program: str) -> int:
+    """Exit code 0 when the repetition was run and written, 1 when it was refused or failed."""
+    request = json.load(sys.stdin)
+    part, output = request["part"], Path(request["output"])
+    try:
+        with guest.folder() as folder:
+            # In the guest, its first process asks.
+            inside = {**request, "part": _PART_FD, "parent": 1}
+            (folder / _REQUEST).write_text(json.dumps(inside), encoding="utf-8")
+            python = (
+                f"PYTHONPATH={shlex.quote(os.environ['PYTHONPATH'])} PYTHONSAFEPATH=1 {shlex.quote(sys.executable)}"
+            )
+            worker = f"-m tcpknee.runs.guestworker <{_REQUEST} >/dev/console 2>{_SAID} {_PART_FD}>{_PART}"
+            work = f"{python} {worker}"
+            writable = [output] if "run_as" in request else []
+            for path in writable:
+                path.mkdir(parents=True, exist_ok=True)
+            process = guest.boot(Path(program), folder, work, seed=_seed(request), writable=writable)
+            assert process.stdout is not None
+            kernel_said: deque[str] = deque(maxlen=_LINES_KEPT)
+            for line in process.stdout:
+                # The console has lines of the kernel's own where something is wrong.
+                if line.startswith(b"{"):
+                    sys.stdout.buffer.write(line.rstrip() + b"\n")
+                    sys.stdout.buffer.flush()
+                else:
+                    kernel_said.append(line.decode(errors="replace"))
+            code = guest.ended(process, folder, kernel_said)
+            sys.stderr.write((folder / _SAID).read_text(encoding="utf-8", errors="replace"))
+            if code == 0:
+                with (folder / _PART).open("rb") as tables, os.fdopen(part, "wb") as sink:
+                    shutil.copyfileobj(tables, sink)
+            return code
+    except KernelUnsupported as error:
+        print(json.dumps({"error": "KernelUnsupported", "message": str(error)}), flush=True)
+        return 1
+
+
+def _seed(request: Mapping[str, Any]) -> int:
+    """Of the kernel's random numbers: the same for each cell, as the simulator's draws are."""
+    text = f"{request['seed']} {request['rep']}"
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

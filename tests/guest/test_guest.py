@@ -1,0 +1,114 @@
+"""The engine guest, on a kernel that is built for it: `make test-guest`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import tcpknee
+from tcpknee.errors import EngineError, KernelUnsupported
+from tcpknee.kernels import building, cache
+from tcpknee.runs.progress import Phase
+
+VERSION = os.environ.get("KERNEL", "6.12")
+PATH = 'rate = "20Mbit/s"\nrtt = "40ms"\nbuffer = "1bdp"'
+
+
+@pytest.fixture(scope="session")
+def kernel() -> cache.Kernel:
+    """The kernel, built where it is not there yet."""
+    try:
+        return cache.find(VERSION)
+    except KernelUnsupported:
+        return building.add(VERSION, phase=lambda title: Phase(title, lines=True))
+
+
+def scenario(algorithms: str, more: str = "", seconds: int = 8) -> str:
+    return f'duration = "{seconds}s"\nwarmup = "2s"\n[path]\n{PATH}\n{more}[[flow]]\nalgorithm = {algorithms}\n'
+
+
+def processes_of(program: Path) -> list[int]:
+    """Those that run that program."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if (entry / "exe").resolve() == program:
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+def tables(out: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in out.glob("*.parquet") if path.name != "runs.parquet"}
+
+
+def test_the_same_seed_gives_the_same_tables_on_a_busy_machine(kernel: cache.Kernel, tmp_path: Path) -> None:
+    text = scenario('["bbr1", "cubic"]', 'loss = "0.5%"\n', seconds=6)
+    spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
+    try:
+        tcpknee.run(text, out=tmp_path / "a", engine="guest", kernel=kernel.name)
+    finally:
+        for process in spinning:
+            process.kill()
+            process.wait()
+    tcpknee.run(text, out=tmp_path / "b", engine="guest", kernel=kernel.name, workers=1)
+    assert tables(tmp_path / "a") == tables(tmp_path / "b")
+    tcpknee.run(f"seed = 2\n{text}", out=tmp_path / "c", engine="guest", kernel=kernel.name)
+    assert tables(tmp_path / "a") != tables(tmp_path / "c"), "chance comes from the seed"
+
+
+def test_a_guest_agrees_with_the_simulator(kernel: cache.Kernel) -> None:
+    text = scenario('["reno", "cubic", "bbr1"]', seconds=20)
+    guest = tcpknee.run(text, engine="guest", kernel=kernel.name)
+    simulated = tcpknee.run(text)
+    for there, here in zip(guest.flows.arrow().to_pylist(), simulated.flows.arrow().to_pylist(), strict=True):
+        assert there["goodput_bits_per_sec"] == pytest.approx(here["goodput_bits_per_sec"], rel=0.03)
+        assert there["min_rtt_us"] == pytest.approx(here["min_rtt_us"], rel=0.01)
+
+
+def test_time_in_a_guest_is_exact(kernel: cache.Kernel) -> None:
+    found = tcpknee.run(scenario('"cubic"'), engine="guest", kernel=kernel.name)
+    (flow,) = found.flows.arrow().to_pylist()
+    assert 40_000 <= flow["min_rtt_us"] < 40_700
+
+
+def test_an_algorithm_that_the_kernel_lacks_is_refused_by_name(kernel: cache.Kernel) -> None:
+    with pytest.raises(KernelUnsupported, match=rf"bbr3; the guest kernel {kernel.name} has bbr, "):
+        tcpknee.run(scenario('"bbr3"'), engine="guest", kernel=kernel.name)
+
+
+@pytest.mark.parametrize("which", ["front", "guest"])
+def test_who_is_killed_leaves_no_process(kernel: cache.Kernel, tmp_path: Path, which: str) -> None:
+    file = tmp_path / "long.toml"
+    file.write_text(scenario('"cubic"', seconds=600))
+    words = ["-m", "tcpknee", "run", str(file), "--engine", "guest", "--kernel", kernel.name, "-q"]
+    front = subprocess.Popen(
+        [sys.executable, *words, "--out", str(tmp_path / "out")], stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    until = time.monotonic() + 60
+    while not (running := processes_of(kernel.program)) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert running, "the guest did not start"
+    os.kill(front.pid if which == "front" else running[0], signal.SIGKILL)
+    _, said = front.communicate(timeout=60)
+    if which == "guest":
+        assert "the guest kernel ended before its work was done" in said
+        assert front.returncode == 2
+    while processes_of(kernel.program) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert processes_of(kernel.program) == []
+
+
+def test_a_guest_that_dies_fails_its_repetition_by_name(kernel: cache.Kernel) -> None:
+    """A program of the scenario asks the guest's kernel to panic."""
+    text = scenario('"cubic"') + 'workload = "programs"\nclient = "sh -c \'echo c >/proc/sysrq-trigger\'"\n'
+    with pytest.raises(EngineError, match=r"ended before its work was done.*sysrq"):
+        tcpknee.run(text, engine="guest", kernel=kernel.name, programs_as_root=True)
