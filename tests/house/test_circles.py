@@ -28,7 +28,7 @@ def test_uses_are_found() -> None:
     }
     assert {"packet.rs", "queue/codel.rs", "queue/flows.rs"} <= used["queue/fq_codel.rs"]
     assert "queue/fifo.rs" in used["queue/mod.rs"]
-    assert "queue/tail.rs" in used["foreseen.rs"], "shown by queue/mod.rs"
+    assert "queue/tail.rs" in used["departures.rs"], "shown by queue/mod.rs"
 
 
 def test_circle_of_two_folders_is_found_and_one_within_a_folder_is_none() -> None:

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use knee_collect::KernelError;
 use knee_collect::clock::{Punctual, monotonic_ns};
 use knee_scenario::{Cell, Pacing};
-use knee_tables::{CpuSamples, Events, Flows, Links, QueueSamples, Samples, TcpInfoSamples};
 use knee_units::Nanos;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
@@ -20,10 +19,11 @@ pub use moment::Moment;
 pub use options::Options;
 use programs::Programs;
 
+pub use crate::repetition::Output;
 use crate::rows::{self, Reports};
 use crate::sampler::Sampler;
 use crate::traffic::{self, EndReport, Flow, Plan, Progress, Shared, Side};
-use crate::{Child, Facts, Lab};
+use crate::{Child, Lab};
 
 /// From the start of the processes to the start of the run: they have to be there.
 const LEAD: Duration = Duration::from_millis(100);
@@ -31,25 +31,6 @@ const LEAD: Duration = Duration::from_millis(100);
 const CPU_INTERVAL_NS: u64 = 100_000_000;
 /// How long a process may take to report at the end.
 const REPORT_PATIENCE: Duration = Duration::from_secs(20);
-
-/// What one repetition produced.
-#[derive(Default)]
-pub struct Output {
-    pub flows: Flows,
-    pub samples: Samples,
-    /// Further columns of `samples`.
-    pub tcp_info: TcpInfoSamples,
-    pub queue: QueueSamples,
-    pub events: Events,
-    pub cpu: CpuSamples,
-    pub links: Links,
-    pub programs: knee_tables::Programs,
-    /// Data packets that entered the path.
-    pub data_packets: u64,
-    pub facts: Facts,
-    /// What makes the results doubtful, in words.
-    pub warnings: Vec<String>,
-}
 
 /// Runs one repetition. The caller is the first process of a lab ([`crate::enter`]).
 ///

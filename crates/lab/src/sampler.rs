@@ -13,7 +13,8 @@ use knee_scenario::Cell;
 use knee_tables::{Event, Histogram, Samples, TcpInfoSamples};
 
 use crate::limits::Limits;
-use crate::rows;
+use crate::repetition::Id;
+use crate::sample;
 use crate::traffic::{Flow, Shared};
 use crate::{Addresses, FIRST_PORT, Lab};
 
@@ -243,16 +244,16 @@ impl Book {
         }
         let (was, is) = (track.ca_state, info.ca_state().unwrap_or(0));
         track.ca_state = is;
-        let id = rows::Id {
+        let id = Id {
             cell: self.cell.index as i32,
             rep: self.rep as i32,
             t_ns: t_ns as i64,
             flow: index as i32,
         };
         if let Some(event) = knee_collect::turning_point(was, is) {
-            self.events.push(rows::event(id, event, &info));
+            self.events.push(sample::event(id, event, &info));
         }
-        let (row, more) = rows::sample(id, diag, &info, bytes_read, track.rcvbuf_bytes);
+        let (row, more) = sample::sample(id, diag, &info, bytes_read, track.rcvbuf_bytes);
         self.rows.push(row);
         self.more.push(more);
     }

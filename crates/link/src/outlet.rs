@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use knee_path::packet::Packet;
-use knee_path::pipe::{Leaving, Passing, Sink};
+use knee_path::sink::{Departure, Passing, Sink};
 use knee_units::Nanos;
 
 use crate::buffers::Buffers;
@@ -53,11 +53,11 @@ impl Sink for Outlet<'_> {
     }
 
     #[inline]
-    fn left(&mut self, packet: &Packet, leaving: &Leaving) -> Note {
+    fn left(&mut self, packet: &Packet, departure: &Departure) -> Note {
         self.buffers.set_ecn(packet.handle, packet.ecn);
         Note {
             bytes: packet.bytes,
-            left: leaving.period.map(|period| (period, leaving.at_ns)),
+            left: departure.period.map(|period| (period, departure.at_ns)),
         }
     }
 

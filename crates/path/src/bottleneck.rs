@@ -5,11 +5,12 @@ use knee_kit::odds::unlikely;
 use knee_tables::QueueSample;
 use knee_units::{NEVER, Nanos};
 
-use crate::foreseen::{Departure, Foreseen, Gone};
+use crate::departures::{Burst, Departures};
 use crate::loss::Loss;
 use crate::packet::{Ecn, Packet};
 use crate::queue::Queue;
 use crate::queue::policer::Policer;
+use crate::sink::Departure;
 use crate::trace::Schedule;
 
 /// Counts since the beginning, as the `queue` table has them.
@@ -34,19 +35,27 @@ impl Counters {
     }
 }
 
-/// What became of a packet that was offered.
+/// What becomes of the first packets that are offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// It waits, is being sent, or was dropped.
-    Taken,
-    /// It waits or is being sent, and that is when it leaves.
+    /// They leave so.
     Leaves(Departure),
-    /// The link is unlimited: it is through already, marked perhaps.
-    Through(Ecn),
-    /// The queue has no room for it, which is foreseen.
-    Dropped,
-    /// The path's own loss took it.
+    /// The policer or the queue drops so many.
+    Dropped(u32),
+    /// The path's own loss takes one.
     Lost,
+}
+
+impl Entry {
+    /// How many they are.
+    #[inline]
+    pub(crate) fn pkts(&self) -> u32 {
+        match *self {
+            Entry::Leaves(departure) => departure.pkts,
+            Entry::Dropped(pkts) => pkts,
+            Entry::Lost => 1,
+        }
+    }
 }
 
 /// One direction's bottleneck.
@@ -98,7 +107,7 @@ impl Losses {
 enum Server {
     Nothing,
     Link(Link),
-    Foreseen(Box<Foreseen>),
+    Computed(Box<Departures>),
 }
 
 /// A limited rate and the queue before it.
@@ -208,8 +217,8 @@ impl Bottleneck {
         if let Some(tail) = link.queue.tail()
             && link.schedule.is_constant()
         {
-            let foreseen = Foreseen::new(link.schedule.clone(), tail);
-            self.server = Server::Foreseen(Box::new(foreseen));
+            let departures = Departures::new(link.schedule.clone(), tail);
+            self.server = Server::Computed(Box::new(departures));
         }
     }
 
@@ -236,7 +245,7 @@ impl Bottleneck {
     pub fn next_ns(&self) -> Option<u64> {
         match &self.server {
             Server::Link(link) => link.next_ns(),
-            Server::Nothing | Server::Foreseen(_) => None,
+            Server::Nothing | Server::Computed(_) => None,
         }
     }
 
@@ -245,11 +254,10 @@ impl Bottleneck {
         self.policer.is_none() && !self.takes_steps()
     }
 
-    /// Offers packets like this one, one behind the other: more than one if this [`Self::takes_trains`], and not to a link
-    /// that [`Self::takes_steps`]. What left until `now_ns` has been told by [`Self::settle`]; what the policer drops is found
-    /// by [`Self::take_dropped`]. Says of how many of them, from the first on, that is the fate.
+    /// Offers packets like this one, back to back: more than one if this [`Self::takes_trains`], and not to a link that
+    /// [`Self::takes_steps`]. What left until `now_ns` has been reported by [`Self::settle`].
     #[inline(always)]
-    pub fn enter(&mut self, now_ns: u64, packet: Packet, most: u32) -> (Entry, u32) {
+    pub fn enter(&mut self, now_ns: u64, packet: Packet, most: u32) -> Entry {
         match self.loss {
             None => self.enter_spared(now_ns, packet, most),
             Some(_) => self.enter_lossy(now_ns, packet, most),
@@ -257,44 +265,55 @@ impl Bottleneck {
     }
 
     #[inline(never)]
-    fn enter_lossy(&mut self, now_ns: u64, packet: Packet, most: u32) -> (Entry, u32) {
+    fn enter_lossy(&mut self, now_ns: u64, packet: Packet, most: u32) -> Entry {
         let loss = self.loss.as_mut();
         let spared = loss.map_or(most, |loss| loss.spares(most));
         if spared == 0 {
             self.counters.lost_pkts += 1;
-            return (Entry::Lost, 1);
+            return Entry::Lost;
         }
-        let (entry, pkts) = self.enter_spared(now_ns, packet, spared);
+        let entry = self.enter_spared(now_ns, packet, spared);
         if let Some(loss) = &mut self.loss {
-            loss.pass(pkts);
+            loss.pass(entry.pkts());
         }
-        (entry, pkts)
+        entry
     }
 
     /// The same behind the path's own loss.
     #[inline(always)]
-    fn enter_spared(&mut self, now_ns: u64, mut packet: Packet, most: u32) -> (Entry, u32) {
+    fn enter_spared(&mut self, now_ns: u64, mut packet: Packet, most: u32) -> Entry {
         if unlikely(self.policer.is_some())
             && let Some(policer) = &mut self.policer
             && !policer.admit(Nanos(now_ns), &mut packet)
         {
-            self.dropped.push(packet);
-            return (Entry::Taken, 1);
+            self.counters.dropped_pkts += 1;
+            return Entry::Dropped(1);
         }
-        let Server::Foreseen(foreseen) = &mut self.server else {
+        let Server::Computed(departures) = &mut self.server else {
             debug_assert!(!self.takes_steps(), "packets enter such a link one by one");
             let is_marked = packet.ecn == Ecn::Ce;
             self.counters.count_sent(packet.bytes, most, is_marked);
-            return (Entry::Through(packet.ecn), most);
+            // The link is unlimited: they are through already, marked perhaps.
+            return Entry::Leaves(Departure {
+                at_ns: now_ns,
+                every_ns: 0,
+                pkts: most,
+                waited: Nanos::ZERO,
+                ecn: packet.ecn,
+                period: None,
+            });
         };
-        let (departure, pkts) = foreseen.enter(now_ns, &packet, most);
-        let Some(departure) = departure else {
-            self.counters.dropped_pkts += u64::from(pkts);
-            return (Entry::Dropped, pkts);
-        };
-        let len_bytes = foreseen.len_bytes();
-        self.counters.max_bytes = self.counters.max_bytes.max(len_bytes);
-        (Entry::Leaves(departure), pkts)
+        match departures.enter(now_ns, &packet, most) {
+            Ok(departure) => {
+                let len_bytes = departures.len_bytes();
+                self.counters.max_bytes = self.counters.max_bytes.max(len_bytes);
+                Entry::Leaves(departure)
+            }
+            Err(pkts) => {
+                self.counters.dropped_pkts += u64::from(pkts);
+                Entry::Dropped(pkts)
+            }
+        }
     }
 
     /// Does the policer, if there is one, let a packet pass?
@@ -354,16 +373,16 @@ impl Bottleneck {
         }
     }
 
-    /// Tells of the packets whose departure was foreseen and has come.
+    /// Reports the packets whose departure was computed on entry and has come.
     #[inline(always)]
-    pub fn settle(&mut self, now_ns: u64, mut told: impl FnMut(&Gone)) {
-        let Server::Foreseen(foreseen) = &mut self.server else {
+    pub fn settle(&mut self, now_ns: u64, mut report: impl FnMut(&Burst)) {
+        let Server::Computed(departures) = &mut self.server else {
             return;
         };
         let counters = &mut self.counters;
-        foreseen.settle(now_ns, |gone| {
-            counters.count_sent(gone.bytes, gone.pkts, gone.marked);
-            told(gone);
+        departures.settle(now_ns, |burst| {
+            counters.count_sent(burst.bytes, burst.pkts, burst.marked);
+            report(burst);
         });
     }
 
@@ -385,7 +404,7 @@ impl Bottleneck {
         match &self.server {
             Server::Nothing => 0,
             Server::Link(link) => link.queue.len_pkts(),
-            Server::Foreseen(foreseen) => foreseen.len_pkts(),
+            Server::Computed(departures) => departures.len_pkts(),
         }
     }
 
@@ -395,7 +414,7 @@ impl Bottleneck {
         let (bytes, schedule) = match &self.server {
             Server::Nothing => (0, None),
             Server::Link(link) => (link.queue.len_bytes(), Some(&link.schedule)),
-            Server::Foreseen(foreseen) => (foreseen.len_bytes(), Some(foreseen.schedule())),
+            Server::Computed(departures) => (departures.len_bytes(), Some(departures.schedule())),
         };
         let delay = schedule.map_or(Nanos::ZERO, |schedule| schedule.delay(now_ns, bytes));
         let max_bytes = std::mem::replace(&mut self.counters.max_bytes, bytes);

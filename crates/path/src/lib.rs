@@ -4,16 +4,17 @@
 //! depends on time takes `now`, so the simulator drives it with virtual time
 //! and the link with the real clock, and both see the same behaviour.
 
-mod behind;
 pub mod bottleneck;
-mod foreseen;
+mod departures;
 pub mod impairment;
 pub mod loss;
 mod nics;
 pub mod packet;
 pub mod pipe;
+mod propagation;
 pub mod queue;
 mod routes;
+pub mod sink;
 mod spec;
 pub mod trace;
 mod transit;

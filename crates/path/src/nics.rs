@@ -2,7 +2,7 @@
 
 use knee_kit::ahead;
 
-use crate::pipe::Passing;
+use crate::sink::Passing;
 
 /// The NICs behind a pipe, and which of them each flow's far host has.
 pub(crate) struct Nics<N> {

@@ -5,124 +5,10 @@ use knee_kit::odds::unlikely;
 use knee_units::Nanos;
 
 use crate::Transit;
-use crate::behind::Behind;
 use crate::bottleneck::{Bottleneck, Entry};
-use crate::foreseen::Departure;
-use crate::packet::{Ecn, Packet, Train};
-
-/// What happens to packets on their way.
-pub trait Sink {
-    /// What the engine notes of a packet when it leaves the bottleneck, and gets back when it arrives.
-    type Note: Copy;
-
-    /// The path's own loss took it, before the bottleneck or behind it.
-    fn lost(&mut self, packet: &Packet);
-    /// The policer or the queue dropped it.
-    fn dropped(&mut self, packet: &Packet);
-    /// Makes the first `pkts` packets of a train a train of their own; returns its handle.
-    fn cut(&mut self, handle: u32, pkts: u32) -> u32;
-    /// Its last bit leaves the bottleneck, now or at a later time that is foreseen; of a train, the first packet's.
-    fn left(&mut self, packet: &Packet, leaving: &Leaving) -> Self::Note;
-    /// Packets of the flow have left their last bottleneck: when each did, and how long it was in queues. Those whose
-    /// departure was foreseen are told of when others come, and by [`Way::settle`](crate::way::Way::settle).
-    fn waited(&mut self, flow: u32, waits: impl Iterator<Item = (u64, Nanos)>);
-    /// The path made a copy of it, which takes no time of the bottleneck: another handle for the same content.
-    fn copy(&mut self, packet: &Packet, note: Self::Note) -> (u32, Self::Note);
-    /// These packets arrive next, or soon, after a few others. A sink may get ready for them; no result depends on it.
-    #[inline]
-    fn expects(&mut self, _passing: &Passing<Self::Note>, _is_next: bool) {}
-    /// A far host's NIC hands these to its stack, those of one flow in order; or one reaches the end of a pipe that is not
-    /// the flow's last.
-    fn arrived(&mut self, at_ns: u64, packets: &[Passing<Self::Note>]);
-}
-
-/// When something is due, and since when that is so: of what is due at one instant, what was put off first comes first.
-/// Both are one integer, which compares without a branch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct When(u128);
-
-impl When {
-    /// Later than everything.
-    pub const NEVER: When = When(u128::MAX);
-
-    #[inline]
-    pub fn new(at_ns: u64, since_ns: u64) -> When {
-        When(u128::from(at_ns) << 64 | u128::from(since_ns))
-    }
-
-    /// Before all else that is due at that time.
-    #[inline]
-    pub fn first_at(at_ns: u64) -> When {
-        When::new(at_ns, 0)
-    }
-
-    /// After all else that is due at that time.
-    #[inline]
-    pub fn last_at(at_ns: u64) -> When {
-        When::new(at_ns, at_ns)
-    }
-
-    /// `u64::MAX`: never.
-    #[inline]
-    pub fn at_ns(self) -> u64 {
-        (self.0 >> 64) as u64
-    }
-}
-
-/// How a packet left a bottleneck.
-#[derive(Clone, Copy, Debug)]
-pub struct Leaving {
-    pub at_ns: u64,
-    /// How long it was in the queue.
-    pub waited: Nanos,
-    /// Which of the link's busy periods it was sent in; `None`: the link is unlimited, or not the direction's last.
-    pub period: Option<u32>,
-}
-
-/// Packets between the bottleneck and the far host.
-#[derive(Clone, Copy, Debug)]
-pub struct Passing<N> {
-    pub flow: u32,
-    pub handle: u32,
-    /// How many they are: the next so many that the handle stands for.
-    pub pkts: u32,
-    pub note: N,
-}
-
-/// Packets of a train whose fates are alike: how they leave the bottleneck.
-#[derive(Clone, Copy)]
-struct Together {
-    /// When the first does, and how long after each the next.
-    at_ns: u64,
-    every_ns: u64,
-    pkts: u32,
-    /// How long the first was in the queue.
-    waited: Nanos,
-    period: Option<u32>,
-    ecn: Ecn,
-}
-
-impl Together {
-    #[inline]
-    fn leaving(departure: &Departure, pkts: u32) -> Together {
-        Together {
-            at_ns: departure.at_ns,
-            every_ns: departure.every_ns,
-            pkts,
-            waited: departure.waited,
-            period: Some(departure.period),
-            ecn: departure.ecn,
-        }
-    }
-
-    /// Are those the packets that follow, in all they share?
-    #[inline]
-    fn goes_on(&self, next: &Together) -> bool {
-        let next_ns = self.at_ns + u64::from(self.pkts) * self.every_ns;
-        next.at_ns == next_ns
-            && (next.every_ns, next.ecn, next.period) == (self.every_ns, self.ecn, self.period)
-    }
-}
+use crate::packet::{Packet, Train};
+use crate::propagation::Propagation;
+use crate::sink::{Departure, Passing, Sink, When};
 
 /// One hop in one direction. `N` is the [`Sink::Note`] of its sink.
 pub struct Pipe<N> {
@@ -131,7 +17,7 @@ pub struct Pipe<N> {
     period: u32,
     /// Where packets do more than take their delay.
     transit: Option<Box<Transit>>,
-    behind: Behind<N>,
+    propagation: Propagation<N>,
     /// Does the link take its steps when their effect can be seen, several at a time? Else each is taken when it is due.
     steps_late: bool,
 }
@@ -143,30 +29,30 @@ impl<N: Copy> Pipe<N> {
             bottleneck,
             period: 0,
             transit,
-            behind: Behind::new(coalesce.0),
+            propagation: Propagation::new(coalesce.0),
             steps_late: false,
         }
     }
 
     /// A flow's delay, before its first packet. Flows come in order of their index.
     pub fn add_flow(&mut self, delay: Nanos) {
-        self.behind.add_flow(delay.0);
+        self.propagation.add_flow(delay.0);
     }
 
     /// The NIC of a flow's far host, which is behind this pipe, before the flow's first packet: its number, and the place
     /// that it takes, which another had before it.
     pub(crate) fn set_nic(&mut self, flow: u32, number: u32, place: u32) {
-        self.behind.set_nic(flow, number, place);
+        self.propagation.set_nic(flow, number, place);
     }
 
     /// The flow's NIC has handed over all that came, and its place is another's from now on.
     pub(crate) fn free_nic(&mut self, flow: u32) {
-        self.behind.free_nic(flow);
+        self.propagation.free_nic(flow);
     }
 
     /// From now on the flow's packets take this delay.
     pub fn set_delay(&mut self, flow: usize, delay: Nanos) {
-        self.behind.set_delay(flow, delay.0);
+        self.propagation.set_delay(flow, delay.0);
     }
 
     /// Compute each departure from the bottleneck on entry, where that is possible. Call before the first packet.
@@ -174,7 +60,7 @@ impl<N: Copy> Pipe<N> {
     /// asks ([`Self::settle`]). Delays stay as they are.
     pub(crate) fn foresee(&mut self) {
         if self.transit.is_none() {
-            self.behind.stay();
+            self.propagation.stay();
             self.bottleneck.foresee();
             self.steps_late = self.bottleneck.takes_steps();
         }
@@ -195,45 +81,37 @@ impl<N: Copy> Pipe<N> {
             return true;
         }
         self.settle(now_ns, sink);
-        let (entry, pkts) = self.bottleneck.enter(now_ns, train.packet, train.alike());
-        if pkts == train.pkts
-            && let Entry::Leaves(departure) = entry
+        let entry = self.bottleneck.enter(now_ns, train.packet, train.alike());
+        if let Entry::Leaves(departure) = entry
+            && departure.pkts == train.pkts
+            && departure.period.is_some()
         {
             // Nearly always all fare alike.
             train.packet.ecn = departure.ecn;
-            return self.leave(&train.packet, &Together::leaving(&departure, pkts), sink);
+            return self.leave(&train.packet, &departure, sink);
         }
-        self.enter_in_parts(now_ns, train, (entry, pkts), sink);
+        self.enter_in_parts(now_ns, train, entry, sink);
         true
     }
 
-    /// A train enters whose packets may fare differently. `fate`: that of the first, and of how many.
+    /// A train enters whose packets may fare differently; `fate`: that of the first.
     #[inline(never)]
     fn enter_in_parts(
         &mut self,
         now_ns: u64,
         train: Train,
-        mut fate: (Entry, u32),
+        mut fate: Entry,
         sink: &mut impl Sink<Note = N>,
     ) {
         // What was not offered yet, what did not go on its way yet, and of that the first packets, whose way is known.
         let (mut offered, mut rest) = (train, train);
-        let mut before: Option<Together> = None;
+        let mut before: Option<Departure> = None;
         loop {
-            let (entry, pkts) = fate;
+            let pkts = fate.pkts();
             offered = offered.without(pkts);
-            let next = match entry {
-                Entry::Leaves(departure) => Some(Together::leaving(&departure, pkts)),
-                Entry::Through(ecn) => Some(Together {
-                    at_ns: now_ns,
-                    every_ns: 0,
-                    pkts,
-                    waited: Nanos::ZERO,
-                    period: None,
-                    ecn,
-                }),
-                Entry::Lost | Entry::Dropped => None,
-                Entry::Taken => return self.tell_drops(sink),
+            let next = match fate {
+                Entry::Leaves(departure) => Some(departure),
+                Entry::Lost | Entry::Dropped(_) => None,
             };
             match (&mut before, next) {
                 (Some(before), Some(next)) if before.goes_on(&next) => before.pkts += pkts,
@@ -246,7 +124,7 @@ impl<N: Copy> Pipe<N> {
             if next.is_none() {
                 for _ in 0..pkts {
                     let packet = take(&mut rest, 1, sink);
-                    match entry {
+                    match fate {
                         Entry::Lost => sink.lost(&packet),
                         _ => sink.dropped(&packet),
                     }
@@ -285,14 +163,14 @@ impl<N: Copy> Pipe<N> {
     fn leave_together(
         &mut self,
         rest: &mut Train,
-        together: &Together,
+        departure: &Departure,
         sink: &mut impl Sink<Note = N>,
     ) {
-        let mut packet = take(rest, together.pkts, sink);
-        packet.ecn = together.ecn;
-        self.leave(&packet, together, sink);
-        if together.period.is_none() {
-            let waits = (0..together.pkts).map(|_| (together.at_ns, Nanos::ZERO));
+        let mut packet = take(rest, departure.pkts, sink);
+        packet.ecn = departure.ecn;
+        self.leave(&packet, departure, sink);
+        if departure.period.is_none() {
+            let waits = (0..departure.pkts).map(|_| (departure.at_ns, Nanos::ZERO));
             sink.waited(packet.flow, waits);
         }
     }
@@ -300,7 +178,7 @@ impl<N: Copy> Pipe<N> {
     /// A packet takes its delay, with nothing else in its way. Returns whether [`Self::next`] may have changed.
     #[inline(always)]
     pub(crate) fn pass(&mut self, now_ns: u64, passing: Passing<N>) -> bool {
-        self.behind.pass(now_ns, 0, passing)
+        self.propagation.pass(now_ns, 0, passing)
     }
 
     /// Is there nothing in a packet's way but the delay?
@@ -315,7 +193,7 @@ impl<N: Copy> Pipe<N> {
             return self.take_steps(now_ns, sink);
         }
         self.bottleneck
-            .settle(now_ns, |gone| sink.waited(gone.flow, gone.each()));
+            .settle(now_ns, |burst| sink.waited(burst.flow, burst.each()));
     }
 
     /// Packets leave the bottleneck, or will: they have the marks with which they do. Returns whether [`Self::next`] may have
@@ -324,34 +202,30 @@ impl<N: Copy> Pipe<N> {
     fn leave(
         &mut self,
         packet: &Packet,
-        together: &Together,
+        departure: &Departure,
         sink: &mut impl Sink<Note = N>,
     ) -> bool {
-        let leaving = Leaving {
-            at_ns: together.at_ns,
-            waited: together.waited,
-            period: together.period,
-        };
-        let note = sink.left(packet, &leaving);
+        let note = sink.left(packet, departure);
         if unlikely(self.transit.is_some()) {
-            self.pass_transit(together.at_ns, packet, note, sink);
+            self.pass_transit(departure.at_ns, packet, note, sink);
             return true;
         }
         let passing = Passing {
             flow: packet.flow,
             handle: packet.handle,
-            pkts: together.pkts,
+            pkts: departure.pkts,
             note,
         };
-        self.behind.pass(together.at_ns, together.every_ns, passing)
+        self.propagation
+            .pass(departure.at_ns, departure.every_ns, passing)
     }
 
     /// When something happens next.
     #[inline]
     pub fn next(&self) -> When {
         match unlikely(self.bottleneck.takes_steps()) {
-            true => self.behind.next().min(self.sends()),
-            false => self.behind.next(),
+            true => self.propagation.next().min(self.sends()),
+            false => self.propagation.next(),
         }
     }
 
@@ -359,7 +233,7 @@ impl<N: Copy> Pipe<N> {
     #[inline]
     fn sends(&self) -> When {
         let late_ns = match self.steps_late {
-            true => self.behind.least_delay_ns(),
+            true => self.propagation.least_delay_ns(),
             false => 0,
         };
         let next_ns = self.bottleneck.next_ns();
@@ -381,7 +255,7 @@ impl<N: Copy> Pipe<N> {
     pub fn step(&mut self, sink: &mut impl Sink<Note = N>) {
         match unlikely(self.bottleneck.takes_steps()) {
             true => self.step_both(sink),
-            false => self.behind.step(sink),
+            false => self.propagation.step(sink),
         }
     }
 
@@ -389,8 +263,8 @@ impl<N: Copy> Pipe<N> {
     #[inline(never)]
     fn step_both(&mut self, sink: &mut impl Sink<Note = N>) {
         let sends = self.sends();
-        if sends > self.behind.next() {
-            return self.behind.step(sink);
+        if sends > self.propagation.next() {
+            return self.propagation.step(sink);
         }
         match self.steps_late {
             true => self.take_steps(sends.at_ns(), sink),
@@ -403,7 +277,7 @@ impl<N: Copy> Pipe<N> {
         match self.bottleneck.leaves() {
             None => self.period = self.period.wrapping_add(1),
             Some((packet, waited)) => {
-                let together = Together {
+                let departure = Departure {
                     at_ns,
                     every_ns: 0,
                     pkts: 1,
@@ -411,7 +285,7 @@ impl<N: Copy> Pipe<N> {
                     period: Some(self.period),
                     ecn: packet.ecn,
                 };
-                self.leave(&packet, &together, sink);
+                self.leave(&packet, &departure, sink);
                 sink.waited(packet.flow, std::iter::once((at_ns, waited)));
             }
         }
@@ -430,7 +304,7 @@ impl<N: Copy> Pipe<N> {
         let Some(transit) = &mut self.transit else {
             return;
         };
-        let passage = transit.pass(at_ns, self.behind.delay_ns(packet.flow));
+        let passage = transit.pass(at_ns, self.propagation.delay_ns(packet.flow));
         let keeps_order = transit.keeps_order();
         if passage.copies == 0 {
             return sink.lost(packet);
@@ -447,8 +321,12 @@ impl<N: Copy> Pipe<N> {
                 note,
             };
             match keeps_order {
-                true => self.behind.pass_in_order(passage.arrives_ns(), passing),
-                false => self.behind.pass_loose(at_ns, passage.arrives_ns(), passing),
+                true => self
+                    .propagation
+                    .pass_in_order(passage.arrives_ns(), passing),
+                false => self
+                    .propagation
+                    .pass_loose(at_ns, passage.arrives_ns(), passing),
             }
         }
     }
@@ -464,9 +342,9 @@ impl<N: Copy> Pipe<N> {
     pub fn drain(&mut self, now_ns: u64) -> Vec<(u32, u32, u32)> {
         let held = self.bottleneck.drain(now_ns).into_iter();
         let held = held.map(|packet| (packet.flow, packet.handle, 1));
-        let behind = self.behind.drain().into_iter();
-        let behind = behind.map(|passing| (passing.flow, passing.handle, passing.pkts));
-        held.chain(behind).collect()
+        let propagating = self.propagation.drain().into_iter();
+        let propagating = propagating.map(|passing| (passing.flow, passing.handle, passing.pkts));
+        held.chain(propagating).collect()
     }
 }
 

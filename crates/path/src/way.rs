@@ -7,8 +7,9 @@ use knee_units::rng::Stream;
 use knee_units::{NEVER, Nanos};
 
 use crate::packet::{Packet, Train};
-use crate::pipe::{Leaving, Passing, Pipe, Sink, When};
+use crate::pipe::Pipe;
 use crate::routes::Routes;
+use crate::sink::{Departure, Passing, Sink, When};
 use crate::{Path, hop_streams};
 
 /// Which way packets go.
@@ -355,24 +356,24 @@ impl<S: Sink> Sink for AtHop<'_, S> {
     }
 
     /// Its waits are one, told when it is through the last. The direction's rate is measured at its last pipe alone.
-    fn left(&mut self, packet: &Packet, leaving: &Leaving) -> S::Note {
+    fn left(&mut self, packet: &Packet, departure: &Departure) -> S::Note {
         let carried = self.between.carried[packet.handle as usize];
         let (entered, before) = carried.expect("a packet in a pipe is carried");
         let marked = Packet {
             ecn: packet.ecn,
             ..entered
         };
-        let waited = before + leaving.waited;
+        let waited = before + departure.waited;
         self.between.carry(marked, waited);
-        let leaving = Leaving {
-            period: leaving.period.filter(|_| self.is_last),
-            ..*leaving
+        let departure = Departure {
+            period: departure.period.filter(|_| self.is_last),
+            ..*departure
         };
         if self.is_end_of(packet.flow) {
-            let waits = std::iter::once((leaving.at_ns, waited));
+            let waits = std::iter::once((departure.at_ns, waited));
             self.sink.waited(packet.flow, waits);
         }
-        self.sink.left(packet, &leaving)
+        self.sink.left(packet, &departure)
     }
 
     /// Told with those before by [`Self::left`].

@@ -1,7 +1,9 @@
 //! GRO: which wire packets the stack sees as one.
 
+pub mod lists;
+
 use knee_kit::odds::likely;
-use knee_path::pipe::Passing;
+use knee_path::sink::Passing;
 
 use knee_tcp::segment::{ACE, FIN, PSH, SYN, Segment, Slab};
 

@@ -9,7 +9,6 @@ mod capture;
 mod event;
 mod flow;
 mod gro;
-mod held;
 mod host;
 mod job;
 mod machine;

@@ -6,13 +6,13 @@ use knee_host::{
     Budget, Bundle, Costs, Cpu, Rfs, Ring, Spent, Steal, Thread, hash, pick, sends_by,
 };
 use knee_kit::head_queue::HeadQueue;
-use knee_path::pipe::Passing;
+use knee_path::sink::Passing;
 use knee_scenario::{GroTable, Reception};
 use knee_tcp::segment::Segment;
 use knee_units::rng::Stream;
 
 use crate::event::{EndpointId, EventQueue, Side};
-use crate::held::Held;
+use crate::gro::lists::GroLists;
 use crate::job::{Job, Outcome};
 use crate::napi::Napi;
 use crate::processor::{Counts, Processor, Processors, WITH_MORE};
@@ -152,7 +152,7 @@ pub struct Queue {
     pub polled_pkts: u32,
     pub napi: Napi,
     /// What GRO holds from poll to poll.
-    pub held: Held,
+    pub held: GroLists,
 }
 
 impl Queue {
@@ -339,7 +339,7 @@ impl Machines {
                     cpu: machine.first_cpu + queue % conf.cpus,
                     polled_pkts: 0,
                     napi,
-                    held: Held::default(),
+                    held: GroLists::default(),
                 });
             }
             self.add_threads(machine.first_cpu, conf.cpus, of);

@@ -2,8 +2,10 @@
 
 use knee_collect::testing::diag;
 use knee_scenario::{AlgorithmInfo, Names};
+use knee_tables::Sample;
 
 use super::*;
+use crate::sample::sample;
 
 const ID: Id = Id {
     cell: 0,

@@ -44,8 +44,8 @@ impl Sink for Log {
     fn cut(&mut self, handle: u32, _pkts: u32) -> u32 {
         handle
     }
-    fn left(&mut self, packet: &Packet, leaving: &Leaving) {
-        self.left.push((packet.handle, leaving.at_ns));
+    fn left(&mut self, packet: &Packet, departure: &Departure) {
+        self.left.push((packet.handle, departure.at_ns));
         self.marked.push(packet.ecn == Ecn::Ce);
     }
     fn waited(&mut self, _flow: u32, waits: impl Iterator<Item = (u64, Nanos)>) {

@@ -30,8 +30,8 @@ impl Sink for Log {
     fn cut(&mut self, _handle: u32, _pkts: u32) -> u32 {
         panic!("packets come one by one");
     }
-    fn left(&mut self, _packet: &Packet, leaving: &Leaving) -> bool {
-        leaving.period.is_some()
+    fn left(&mut self, _packet: &Packet, departure: &Departure) -> bool {
+        departure.period.is_some()
     }
     fn waited(&mut self, _flow: u32, waits: impl Iterator<Item = (u64, Nanos)>) {
         self.waited.extend(waits);

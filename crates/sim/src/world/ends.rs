@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use knee_kit::places::Placed;
 use knee_kit::{ahead, odds::unlikely};
-use knee_path::pipe::Passing;
+use knee_path::sink::Passing;
 use knee_scenario::Cell;
 use knee_units::{NEVER, Nanos};
 

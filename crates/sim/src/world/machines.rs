@@ -5,11 +5,11 @@
 
 mod apps;
 mod bills;
-mod held_up;
+mod completion;
 mod napi;
 mod reception;
 mod rows;
-mod sent;
+mod saturation;
 mod turns;
 mod veth;
 

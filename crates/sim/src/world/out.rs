@@ -2,7 +2,7 @@
 
 use knee_kit::odds::{likely, unlikely};
 use knee_path::packet::{Packet, Train};
-use knee_path::pipe::Passing;
+use knee_path::sink::Passing;
 use knee_units::Nanos;
 
 use super::World;

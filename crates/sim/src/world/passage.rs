@@ -3,7 +3,7 @@
 use knee_kit::ahead;
 use knee_kit::odds::likely;
 use knee_path::packet::Packet;
-use knee_path::pipe::{Leaving, Passing, Sink};
+use knee_path::sink::{Departure, Passing, Sink};
 use knee_units::Nanos;
 
 use super::ends::Ends;
@@ -52,7 +52,7 @@ impl Sink for Passage<'_> {
     }
 
     #[inline]
-    fn left(&mut self, packet: &Packet, _leaving: &Leaving) {
+    fn left(&mut self, packet: &Packet, _departure: &Departure) {
         self.ends.slab.carry_mark(packet.handle, packet.ecn);
     }
 

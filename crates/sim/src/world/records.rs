@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use knee_path::pipe::Passing;
+use knee_path::sink::Passing;
 use knee_tables::{Event, KeptSamples, QueueSample, Samples, Table, position};
 use knee_units::Nanos;
 

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 
 use super::super::*;
 use crate::bottleneck::Link;
+use crate::packet::Ecn;
 use crate::queue::{BufferLimit, QUEUES, QueueKind};
 
 /// What became of each packet, by its number.
@@ -61,7 +62,7 @@ impl Sink for Fates {
         let first = self.take(handle, pkts)[0];
         self.add(first, pkts)
     }
-    fn left(&mut self, packet: &Packet, _leaving: &Leaving) {
+    fn left(&mut self, packet: &Packet, _departure: &Departure) {
         let (first, pkts) = self.trains[&packet.handle];
         if packet.ecn == Ecn::Ce {
             self.marked.extend(first..first + pkts);

@@ -3,15 +3,15 @@
 use std::mem::ManuallyDrop;
 
 use knee_host::{Bundle, Cost, hash, pick};
-use knee_path::pipe::Passing;
+use knee_path::sink::Passing;
 use knee_scenario::GroTable;
 use knee_tcp::segment::Segment;
 use knee_units::NEVER;
 
 use super::super::ends::Ends;
 use crate::event::{EndpointId, Side};
+use crate::gro::lists::GroLists;
 use crate::gro::{self, Batch};
-use crate::held::Held;
 use crate::job::{Came, Effect, Job, Last, Up};
 use crate::machine::NAPI_WEIGHT;
 use crate::napi::Cause;
@@ -284,7 +284,7 @@ impl Ends {
         let mut batch = Batch::new(polled);
         while let Some(next) = batch.peek() {
             let to = EndpointId::new(next.flow, side);
-            let list = Held::list_of(to, table);
+            let list = GroLists::list_of(to, table);
             let length = held.length(list);
             if let Some(place) = held.place(to) {
                 let into = held.at(place);
@@ -300,7 +300,7 @@ impl Ends {
             };
             compared += length * u64::from(segment.packets);
             // As it was before its connection's last packet was given up.
-            let is_full = table != GroTable::List && length >= Held::LIST_MAX;
+            let is_full = table != GroTable::List && length >= GroLists::LIST_MAX;
             if segment.payload_bytes == 0 || is_full && table == GroTable::ShortListPassed {
                 ups.push((to, segment));
                 continue;

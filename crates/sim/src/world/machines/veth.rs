@@ -1,6 +1,6 @@
 //! What crosses a veth pair: from one end's stack to the other's, on one machine.
 
-use knee_path::pipe::Passing;
+use knee_path::sink::Passing;
 
 use super::super::ends::Ends;
 use crate::event::EndpointId;

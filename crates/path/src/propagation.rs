@@ -8,7 +8,7 @@ use knee_units::NEVER;
 
 use crate::nics::{NONE, Nics};
 use crate::packet::count_until;
-use crate::pipe::{Passing, Sink, When};
+use crate::sink::{Passing, Sink, When};
 
 /// A train is announced when this many others stand between it and the first of its line, and again when none does.
 const SOON: usize = 2;
@@ -134,7 +134,7 @@ impl Event {
 }
 
 /// The delays and NICs behind one bottleneck. `N` is the [`Sink::Note`] of its sink.
-pub struct Behind<N> {
+pub struct Propagation<N> {
     lines: Vec<Line<N>>,
     /// The least delay of a line; NEVER: there is none.
     least_delay_ns: u64,
@@ -151,10 +151,10 @@ pub struct Behind<N> {
     batch: Vec<Passing<N>>,
 }
 
-impl<N: Copy> Behind<N> {
+impl<N: Copy> Propagation<N> {
     /// `coalesce_ns`: how long NICs gather packets before they interrupt.
-    pub fn new(coalesce_ns: u64) -> Behind<N> {
-        Behind {
+    pub fn new(coalesce_ns: u64) -> Propagation<N> {
+        Propagation {
             lines: Vec::new(),
             least_delay_ns: NEVER,
             line_of: Vec::new(),

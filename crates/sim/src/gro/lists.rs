@@ -1,4 +1,4 @@
-//! What GRO holds of a receive queue from packet to packet, and with a timeout from poll to poll.
+//! GRO's lists of a receive queue: the packets that it holds from packet to packet, and with a timeout from poll to poll.
 
 use knee_host::hash;
 use knee_scenario::GroTable;
@@ -11,7 +11,7 @@ const LISTS: u32 = 8;
 
 /// Packets in the order in which they came, each in a list; a connection has one at most.
 #[derive(Default)]
-pub struct Held {
+pub struct GroLists {
     /// Apart from the packets, so that a search touches little memory.
     keys: Vec<Key>,
     segments: Vec<Segment>,
@@ -27,7 +27,7 @@ struct Key {
     jiffy: u64,
 }
 
-impl Held {
+impl GroLists {
     /// Packets that one list holds at most: MAX_GRO_SKBS.
     pub const LIST_MAX: u64 = 8;
 
@@ -35,7 +35,7 @@ impl Held {
         self.keys.is_empty()
     }
 
-    /// The list that a connection's packets are in.
+    /// Returns the list of a connection's packets.
     #[inline]
     pub fn list_of(of: EndpointId, table: GroTable) -> u32 {
         match table {
@@ -44,13 +44,13 @@ impl Held {
         }
     }
 
-    /// How many packets that list has.
+    /// Counts the packets of a list.
     #[inline]
     pub fn length(&self, list: u32) -> u64 {
         self.lengths[list as usize].into()
     }
 
-    /// The place of a connection's packet.
+    /// Finds a connection's packet.
     #[inline]
     pub fn place(&self, of: EndpointId) -> Option<usize> {
         self.keys.iter().position(|key| key.of == of)

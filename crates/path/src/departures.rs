@@ -1,5 +1,5 @@
-//! A link that is never interrupted, before it a queue in which none overtakes another: when a packet leaves is known when
-//! it comes, and no event is needed for it.
+//! A link that is never interrupted, before it a queue in which none overtakes another: each departure is computed on entry,
+//! and no event is needed for it.
 
 use knee_kit::head_queue::HeadQueue;
 use knee_kit::odds::{likely, unlikely};
@@ -7,11 +7,12 @@ use knee_units::Nanos;
 
 use crate::packet::{Ecn, Packet, count_until};
 use crate::queue::Tail;
+use crate::sink::Departure;
 use crate::trace::Schedule;
 
-/// Packets of one size that leave one behind the other, or have left.
+/// Packets of one size that leave back to back, or have left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gone {
+pub struct Burst {
     /// When the first leaves, and how long after each the next does.
     pub at_ns: u64,
     pub every_ns: u64,
@@ -24,11 +25,11 @@ pub struct Gone {
     pub marked: bool,
 }
 
-impl Gone {
+impl Burst {
     /// Takes the first `pkts` of them out, which are not all.
     #[inline]
-    fn take(&mut self, pkts: u32) -> Gone {
-        let taken = Gone { pkts, ..*self };
+    fn take(&mut self, pkts: u32) -> Burst {
+        let taken = Burst { pkts, ..*self };
         let later_ns = u64::from(pkts) * self.every_ns;
         self.at_ns += later_ns;
         self.waited = Nanos(self.waited.0 + later_ns);
@@ -39,7 +40,7 @@ impl Gone {
     /// When each leaves, and how long it waited.
     #[inline]
     pub fn each(&self) -> impl Iterator<Item = (u64, Nanos)> + use<> {
-        let Gone {
+        let Burst {
             at_ns,
             every_ns,
             waited,
@@ -50,25 +51,12 @@ impl Gone {
     }
 }
 
-/// When packets leave that just came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Departure {
-    /// When the first does, and how long after each the next.
-    pub at_ns: u64,
-    pub every_ns: u64,
-    /// How long the first will have been in the queue.
-    pub waited: Nanos,
-    pub ecn: Ecn,
-    /// Which of the link's busy periods they are sent in.
-    pub period: u32,
-}
-
-/// Queue and link. It does what a [`Link`](crate::bottleneck::Link) does, which takes a step per packet.
-pub struct Foreseen {
+/// Queue and link, with what a [`Link`](crate::bottleneck::Link) does in a step per packet.
+pub struct Departures {
     schedule: Schedule,
     tail: Tail,
     /// In the order in which they leave; the first packet of the first is on the wire.
-    held: HeadQueue<Gone>,
+    held: HeadQueue<Burst>,
     held_pkts: u32,
     held_bytes: u64,
     /// When the last of them has left.
@@ -76,10 +64,10 @@ pub struct Foreseen {
     period: u32,
 }
 
-impl Foreseen {
+impl Departures {
     /// Of a link at a constant rate, with nothing in it.
-    pub(crate) fn new(schedule: Schedule, tail: Tail) -> Foreseen {
-        Foreseen {
+    pub(crate) fn new(schedule: Schedule, tail: Tail) -> Departures {
+        Departures {
             schedule,
             tail,
             held: HeadQueue::default(),
@@ -90,10 +78,13 @@ impl Foreseen {
         }
     }
 
-    /// Packets like this one come, one behind the other; what left until then has been told by [`Self::settle`]. Says of how
-    /// many of them, from the first on, the fate is one, and when they leave; `None`: they do not fit.
+    /// Takes packets like this one, back to back, and returns how the first of them leave that fare alike; or, of those that do
+    /// not fit, how many, from the first on. What left until then has been reported by [`Self::settle`].
+    ///
+    /// # Errors
+    /// The first does not fit.
     #[inline(always)]
-    pub fn enter(&mut self, now_ns: u64, packet: &Packet, most: u32) -> (Option<Departure>, u32) {
+    pub fn enter(&mut self, now_ns: u64, packet: &Packet, most: u32) -> Result<Departure, u32> {
         let starts_ns = self.free_ns.max(now_ns);
         let waited = Nanos(starts_ns - now_ns);
         let ends_ns = self.schedule.end_ns(starts_ns, packet.bytes);
@@ -119,7 +110,7 @@ impl Foreseen {
         let (ecn, alike) = match likely(fate(most - 1) == Some(packet_ecn)) {
             true => (packet_ecn, most),
             false => match alike(most, fate) {
-                (None, pkts) => return (None, pkts),
+                (None, pkts) => return Err(pkts),
                 (Some(ecn), pkts) => (ecn, pkts),
             },
         };
@@ -129,7 +120,7 @@ impl Foreseen {
         self.free_ns = starts_ns + u64::from(alike) * every_ns;
         self.held_pkts += alike;
         self.held_bytes += u64::from(alike) * u64::from(packet.bytes);
-        self.held.push(Gone {
+        self.held.push(Burst {
             at_ns: ends_ns,
             every_ns,
             pkts: alike,
@@ -138,34 +129,34 @@ impl Foreseen {
             flow: packet.flow,
             marked: ecn == Ecn::Ce,
         });
-        let departure = Departure {
+        Ok(Departure {
             at_ns: ends_ns,
             every_ns,
+            pkts: alike,
             waited,
             ecn,
-            period: self.period,
-        };
-        (Some(departure), alike)
+            period: Some(self.period),
+        })
     }
 
-    /// Tells of the packets that have left at `now_ns` and were not told of before.
+    /// Reports the packets that have left at `now_ns` and were not reported before.
     #[inline(always)]
-    pub fn settle(&mut self, now_ns: u64, mut told: impl FnMut(&Gone)) {
+    pub fn settle(&mut self, now_ns: u64, mut report: impl FnMut(&Burst)) {
         while let Some(front) = self.held.first_mut()
             && front.at_ns <= now_ns
         {
             let left = count_until(front.at_ns, front.every_ns, front.pkts, now_ns);
-            let gone = match left == front.pkts {
+            let burst = match left == front.pkts {
                 true => {
-                    let gone = *front;
+                    let burst = *front;
                     self.held.remove_first();
-                    gone
+                    burst
                 }
                 false => front.take(left),
             };
-            self.held_pkts -= gone.pkts;
-            self.held_bytes -= u64::from(gone.pkts) * u64::from(gone.bytes);
-            told(&gone);
+            self.held_pkts -= burst.pkts;
+            self.held_bytes -= u64::from(burst.pkts) * u64::from(burst.bytes);
+            report(&burst);
         }
     }
 

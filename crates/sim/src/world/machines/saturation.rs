@@ -1,4 +1,4 @@
-//! Which connections processors hold up: a processor that is busy all the time has no more to give, whatever TCP waits for.
+//! Finds the connections that a saturated processor holds up, whatever TCP waits for.
 
 use super::super::ends::Ends;
 

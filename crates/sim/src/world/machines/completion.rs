@@ -1,4 +1,4 @@
-//! What a machine's NIC has sent: until it reports that, the bytes count for TCP small queues.
+//! Transmit completions: until a machine's NIC reports what it has sent, the bytes count for TCP small queues.
 
 use knee_host::Cost;
 
