@@ -62,6 +62,7 @@ OF_NO_FOLDER = {
     "conform": "reads files that are named",
     "gallery": "reads results of its own form alone, by the reader that is tested",
     "help": "reads no folder",
+    "kernel": "reads its own cache alone",
     "import": "reads files that are named",
     "list": "reads no folder",
     "load": "reads no folder",

@@ -67,6 +67,7 @@ OTHERS = {
         "calibrate",
         "compare",
         "import",
+        "kernel",
         "list",
         "load",
         "profile",

@@ -252,7 +252,7 @@ def test_an_unknown_argument_of_the_api_is_refused_by_the_name_of_the_function()
     ("words", "said"),
     [
         (["sql", "r", "select 1"], "knee sql: got the folder r before the query; expected it behind: knee sql 'select"),
-        (["sql", "select * from trace_events", "r"], 'r: got the table "trace_events"; expected one of cpu, events,'),
+        (["sql", "select * from trace_events", "r"], 'r: got the table "trace_events"; expected one of cpu_time,'),
         (["sql", "select * from flow", "r"], 'r: got the table "flow"; expected one of '),
         (["doctor", "--fix", "--undo"], "knee doctor: got --fix and --undo; expected one of them."),
         (["doctor", "--explain", "bbr_without_fq"], 'knee doctor: got the rule "bbr_without_fq"; expected one of '),
