@@ -58,8 +58,8 @@ pub enum Extent {
 }
 
 impl HostState {
-    /// Reads this host, of which it sees what the calling thread may see of its network namespace; or files that were
-    /// recorded of another host.
+    /// Reads this host, as far as the calling thread may see its network namespace, or files that were recorded of another
+    /// host.
     pub fn read(roots: Roots, extent: Extent) -> HostState {
         let mut files = Files::new(roots);
         let is_whole = extent == Extent::Whole;

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use knee_collect::routing::Routing;
-use knee_collect::{KernelError, nic, qdisc};
+use knee_collect::{KernelError, qdisc};
 
-use crate::record::{Netns, in_namespace};
+use super::qdisc::with_devices;
 
 /// The root qdisc of a device. It counts what those below it dropped as well.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,16 +22,8 @@ pub struct RootQdisc {
 /// # Errors
 /// The namespace, its devices or their qdiscs cannot be read.
 pub fn root_qdiscs(netns: Option<&Path>) -> Result<Vec<RootQdisc>, KernelError> {
-    let netns = netns.map(|path| Netns {
-        name: path.display().to_string(),
-        path: path.to_owned(),
-    });
-    in_namespace(netns.as_ref(), || {
-        let mut routing =
-            Routing::new().map_err(KernelError::system("reach the kernel's routing"))?;
-        let devices =
-            nic::devices(&mut routing).map_err(KernelError::system("list the devices"))?;
-        let found = qdisc::qdiscs(&mut routing).map_err(KernelError::system("list the qdiscs"))?;
+    with_devices(netns, |routing, devices| {
+        let found = qdisc::qdiscs(routing).map_err(KernelError::system("list the qdiscs"))?;
         let roots = found.into_iter().filter_map(|found| {
             let device = devices
                 .iter()

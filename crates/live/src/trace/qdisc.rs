@@ -93,6 +93,19 @@ pub struct Ended {
 /// # Errors
 /// The namespace or its devices cannot be looked at.
 pub fn devices(netns: Option<&Path>) -> Result<Vec<String>, KernelError> {
+    with_devices(netns, |_, devices| {
+        Ok(devices.into_iter().map(|device| device.name).collect())
+    })
+}
+
+/// Does `work` with the kernel's routing and the devices of the network namespace of this path, or of the caller's.
+pub(super) fn with_devices<T>(
+    netns: Option<&Path>,
+    work: impl FnOnce(&mut Routing, Vec<nic::Device>) -> Result<T, KernelError> + Send,
+) -> Result<T, KernelError>
+where
+    T: Send,
+{
     let netns = netns.map(|path| Netns {
         name: path.display().to_string(),
         path: path.to_owned(),
@@ -102,7 +115,7 @@ pub fn devices(netns: Option<&Path>) -> Result<Vec<String>, KernelError> {
             Routing::new().map_err(KernelError::system("reach the kernel's routing"))?;
         let devices =
             nic::devices(&mut routing).map_err(KernelError::system("list the devices"))?;
-        Ok(devices.into_iter().map(|device| device.name).collect())
+        work(&mut routing, devices)
     })
 }
 
