@@ -1,4 +1,4 @@
-"""Writes the stored verdicts, of which `make docs` makes docs/claims.md: `python tools/claims.py GALLERY.JSON...`.
+"""Writes the stored verdicts, from which `make docs` makes docs/claims.md: `python tools/claims.py GALLERY.JSON...`.
 
 Each file is one that `knee gallery` wrote. A claim that an engine cannot run has its result from the other one. What
 the page has of claims, engines and seeds that no file has stays, where it is of the claim as it is now.

@@ -1,4 +1,4 @@
-"""Sources of Debian's kernels: the package linux-source-VERSION of whatever suite has it.
+"""Sources of Debian's kernels: the package linux-source-VERSION, from any suite that has it.
 
 apt of this host is asked first. Where it has none, lists of all suites are read into the cache, beside those of the
 host, which stay as they are. So nothing needs root, and Debian's signatures are checked as always.
