@@ -205,12 +205,14 @@ $(VENV)/.core: $(VENV)/.venv $(CORE_SOURCES)
 	@tools/need.sh rust cc make pkg-config libelf --optional clang-16 libbpf nft
 	@echo "Building the core and installing tcpknee into $(VENV)"
 	@# Both use the network and a processor in turn; what fails here says why in the second step.
-	@$(BIN)/python tools/dependencies.py | xargs -d '\n' $(BIN)/pip install --quiet >/dev/null 2>&1 & \
+	@$(BIN)/python tools/dependencies.py $(EXTRAS) | xargs -d '\n' $(BIN)/pip install --quiet >/dev/null 2>&1 & \
 	    $(DEVELOP) --skip-install; built=$$?; wait; exit $$built
 	@$(DEVELOP) >/dev/null
 	@echo $(PROFILE) > $@
 
+# Who builds the core for the tests installs theirs meanwhile.
+$(VENV)/.dev: EXTRAS := dev cluster frames
 $(VENV)/.dev: $(VENV)/.core
 	@echo "Installing what the tests need into $(VENV)"
-	@$(BIN)/python tools/dependencies.py dev cluster frames | xargs -d '\n' $(BIN)/pip install
+	@$(BIN)/python tools/dependencies.py $(EXTRAS) | xargs -d '\n' $(BIN)/pip install
 	@touch $@
