@@ -135,7 +135,7 @@ class Scenario:
         `index` int · `hash` str, what an engine is given · `axes` list of (key, value) · `describe` list of (key,
         value, doc) · `duration_ns` `warmup_ns` int · `rate_bits_per_sec` int or None (unlimited) · `rtt_ns` int ·
         `is_random` bool · `bdp_bytes` int or None · `buffer_bytes` int or None · `buffer_pkts` int or None · `flows`
-        list of dicts `group` `name` `algorithm` `workload` `count`.
+        list of dicts `group` `name` `algorithm` `workload` `count` · `kernel` str or None.
         """
 
     @property
@@ -198,9 +198,9 @@ class Scenario:
     ) -> ArrowTable:
         """The flows of one repetition with that noise at both hosts; no other rows are gathered."""
 
-    def linux_names(self) -> dict[str, tuple[str, bool]]:
-        """Of each algorithm that an end of some connection uses, by its name with the parameters that are set: what
-        Linux calls it, and whether no parameter is set."""
+    def linux_names(self, index: int) -> dict[str, tuple[str, bool]]:
+        """Of each algorithm that an end of a cell's connections uses, by its name with the parameters that are set:
+        what Linux calls it, and whether no parameter is set but by the rules of the cell's kernel."""
 
     def check_lab(self) -> dict[str, int]:
         """Refuses what this machine cannot do, as far as that is known before a lab is made; returns the sysctls of the
@@ -301,10 +301,11 @@ def parse(
     file: str,
     files: Mapping[str, str] | None = None,
     read_file: Callable[[str], tuple[str, bool]] | None = None,
+    kernels: Mapping[str, str] = ...,
 ) -> Scenario:
     """Reads a scenario; `file` stands in errors. The files that it names are `files`, their text by their path, or what
     `read_file` gives: the text, and whether errors may quote it; it raises `OSError`. With neither it may name none.
-    Raises `tcpknee.errors.ScenarioError`."""
+    `kernels`: what kernels that were built call themselves, by their names. Raises `tcpknee.errors.ScenarioError`."""
 
 class ShellOutcome:
     """How a command behind a path ended."""
@@ -346,6 +347,10 @@ def cost_profiles() -> list[dict[str, str]]:
 
 def cost_profile(name: str) -> dict[str, float]:
     """ns of each operation in such a profile. ValueError: there is none of that name."""
+
+def kernel_rules() -> list[dict[str, Any]]:
+    """What differs between releases of Linux: `rule` `doc` of each, `subject` ("hosts": a key of both, "param" of an
+    algorithm, "not modelled") and `changes`, the oldest first: `since` (a release) `value` `source` (commits)."""
 
 def losses() -> list[dict[str, Any]]:
     """`name` `summary` `source` of each."""

@@ -74,6 +74,17 @@ def test_a_guest_agrees_with_the_simulator(kernel: cache.Kernel) -> None:
         assert there["min_rtt_us"] == pytest.approx(here["min_rtt_us"], rel=0.01)
 
 
+def test_engines_and_kernels_stand_in_one_table(kernel: cache.Kernel, tmp_path: Path) -> None:
+    words = ["compare", "cubic", "--kernel", kernel.name, "--engine", "sim,guest,kernel", "--duration", "3s", "-q"]
+    words += ["--rate", "10Mbit/s", "--repeat", "1", "--out", str(tmp_path / "out")]
+    found = subprocess.run(
+        [sys.executable, "-m", "tcpknee", *words], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    rows = [line.split("  ")[1] for line in found.stdout.splitlines() if line.startswith(("  sim", "  guest", "  kernel"))]
+    assert rows[:2] == [f"sim, rules of {kernel.name}", f"guest {kernel.name}"]
+    assert rows[2].startswith("kernel Linux ")
+
+
 def test_time_in_a_guest_is_exact(kernel: cache.Kernel) -> None:
     found = tcpknee.run(scenario('"cubic"'), engine="guest", kernel=kernel.name)
     (flow,) = found.flows.arrow().to_pylist()

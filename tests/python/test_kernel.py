@@ -32,7 +32,9 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     @contextmanager
     def engine(job: Job) -> Iterator[kernel.Kernel]:
         standin = Path(__file__).with_name("standin.py")
-        yield kernel.Kernel(job, {"bbr1": "bbr", "cubic": "cubic"}, (sys.executable, str(standin), mode))
+        found = kernel.Kernel(job, {"bbr1": "bbr", "cubic": "cubic"})
+        monkeypatch.setattr(found, "command", lambda cell: (sys.executable, str(standin), mode))
+        yield found
 
     monkeypatch.setattr(kernel, "engine", engine)
 

@@ -55,6 +55,7 @@ VERBS: dict[str, list[str]] = {
     "kernel add": ["kernel", "add", "6.12", "-q"],
     "kernel list": ["kernel", "list"],
     "kernel remove": ["kernel", "remove", "6.12"],
+    "kernel rules": ["kernel", "rules"],
     "load": ["load", "reno"],
     "unload": ["unload", "reno"],
     "trace": ["trace", "--qdisc", "-q"],

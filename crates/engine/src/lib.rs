@@ -14,6 +14,7 @@
 
 mod csv;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use knee_cc::UnderWay;
@@ -59,6 +60,7 @@ pub fn names(read_file: Option<ReadFile>) -> Names {
     };
     Names {
         algorithms: knee_cc::algorithms().iter().map(info).collect(),
+        kernels: BTreeMap::new(),
         read_file,
     }
 }

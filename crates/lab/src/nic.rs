@@ -190,7 +190,7 @@ mod tests {
                 linux_name: "cubic".into(),
                 params: Vec::new(),
             }],
-            read_file: None,
+            ..knee_scenario::Names::default()
         };
         let scenario = knee_scenario::parse(&text, "s.toml", &names).unwrap();
         scenario.cell(0).unwrap()

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use knee_collect::KernelError;
-use knee_scenario::{Host, Pacing};
+use knee_scenario::{Host, Pacing, rules};
 use netlink_packet_route::link::LinkAttribute;
 
 use super::netlink::Netlink;
@@ -40,6 +40,17 @@ pub fn sysctls(host: &Host) -> Vec<(&'static str, String)> {
             host.tcp_comp_sack_delay.0.to_string(),
         ),
         ("tcp_comp_sack_nr", host.tcp_comp_sack_nr.to_string()),
+        (
+            "tcp_comp_sack_rtt_percent",
+            host.tcp_comp_sack_rtt_percent.to_string(),
+        ),
+        (
+            "tcp_syn_linear_timeouts",
+            host.tcp_syn_linear_timeouts.to_string(),
+        ),
+        ("tcp_tso_rtt_log", host.tcp_tso_rtt_log.to_string()),
+        ("tcp_pacing_ss_ratio", host.tcp_pacing_ss_ratio.to_string()),
+        ("tcp_pacing_ca_ratio", host.tcp_pacing_ca_ratio.to_string()),
         ("tcp_rto_min_us", host.tcp_rto_min.as_us().to_string()),
         // A connection knows nothing of the one before it.
         ("tcp_no_metrics_save", "1".into()),
@@ -58,6 +69,7 @@ pub fn set_sysctls(host: &Host) -> Result<(), KernelError> {
             continue;
         };
         let has = match error.kind() {
+            io::ErrorKind::NotFound if rules::is_dispensable(name, &value) => continue,
             // Since Linux 6.11; before, it was 200 ms, settable by route only.
             io::ErrorKind::NotFound if name == "tcp_rto_min_us" => "200000".into(),
             io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => {

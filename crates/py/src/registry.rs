@@ -6,6 +6,7 @@ use knee_path::impairment::{IMPAIRMENTS, ImpairmentSpec};
 use knee_path::loss;
 use knee_path::queue;
 use knee_scenario::profile::{Profile, SHIPPED};
+use knee_scenario::rules::{self, Subject};
 use knee_scenario::workload::WORKLOADS;
 use knee_scenario::workload::sizes::SIZES;
 use knee_tables::{Column, KINDS, Schema};
@@ -77,6 +78,35 @@ fn described<'py>(
     dict.set_item("doc", doc)?;
     dict.set_item("source", source)?;
     Ok(dict)
+}
+
+/// What differs between releases of Linux, a dict per rule: `rule` (as a scenario has it, or words), `subject` ("hosts",
+/// "param" or "not modelled"), `doc`, `changes`: dicts `since` `value` `source`, the oldest first.
+#[pyfunction]
+pub fn kernel_rules(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let list = PyList::empty(py);
+    for rule in rules::RULES {
+        let changes = PyList::empty(py);
+        for change in rule.changes {
+            let dict = PyDict::new(py);
+            dict.set_item("since", change.since.to_string())?;
+            dict.set_item("value", change.value)?;
+            dict.set_item("source", change.source)?;
+            changes.append(dict)?;
+        }
+        let dict = PyDict::new(py);
+        dict.set_item("rule", rule.name())?;
+        let subject = match rule.subject {
+            Subject::Hosts(_) => "hosts",
+            Subject::Param { .. } => "param",
+            Subject::NotModelled(_) => "not modelled",
+        };
+        dict.set_item("subject", subject)?;
+        dict.set_item("doc", rule.doc)?;
+        dict.set_item("changes", changes)?;
+        list.append(dict)?;
+    }
+    Ok(list)
 }
 
 #[pyfunction]

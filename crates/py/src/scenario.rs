@@ -10,7 +10,7 @@ use knee_loader::Variant;
 use knee_path::Path;
 use knee_path::queue::BufferLimit;
 use knee_path::trace::RateTrace;
-use knee_scenario::Cell;
+use knee_scenario::{Cell, rules};
 use knee_units::Nanos;
 use knee_units::files::{Found, ReadFile};
 use pyo3::exceptions::PyIndexError;
@@ -32,15 +32,17 @@ pub struct Scenario {
 
 /// Reads a scenario; `file` stands in errors. The files that it names are
 /// `files`, their text by their path, or what `read_file` gives: the text, and
-/// whether errors may quote it; it raises `OSError`. With neither it may name none.
+/// whether errors may quote it; it raises `OSError`. With neither it may name none. `kernels`: what kernels that were
+/// built call themselves, by their names.
 #[pyfunction]
-#[pyo3(signature = (text, file, files=None, read_file=None))]
+#[pyo3(signature = (text, file, files=None, read_file=None, kernels=BTreeMap::new()))]
 pub fn parse(
     py: Python<'_>,
     text: &str,
     file: &str,
     files: Option<BTreeMap<String, String>>,
     read_file: Option<Py<PyAny>>,
+    kernels: BTreeMap<String, String>,
 ) -> PyResult<Scenario> {
     let by = |read: Py<PyAny>| {
         ReadFile::new(move |path| {
@@ -56,7 +58,11 @@ pub fn parse(
         })
     };
     let read = files.map(ReadFile::of).or(read_file.map(by));
-    match knee_engine::parse(text, file, read) {
+    let names = knee_scenario::Names {
+        kernels,
+        ..knee_engine::names(read)
+    };
+    match knee_scenario::parse(text, file, &names) {
         Ok(scenario) => Ok(Scenario {
             scenario,
             facts: Facts::default(),
@@ -204,15 +210,22 @@ impl Scenario {
         }))
     }
 
-    /// What Linux calls each algorithm of the scenario, by its name with the parameters that are set, and whether none is.
-    fn linux_names(&self) -> BTreeMap<String, (String, bool)> {
-        self.variants()
-            .iter()
-            .map(|variant| {
-                let called = knee_loader::builtin_name(&variant.algorithm).to_owned();
-                (variant.to_string(), (called, variant.params.is_empty()))
-            })
-            .collect()
+    /// What Linux calls each algorithm of a cell, by its name with the parameters that are set, and whether none is but
+    /// by the rules of the cell's kernel.
+    fn linux_names(&self, index: usize) -> PyResult<BTreeMap<String, (String, bool)>> {
+        let cell = self.cell(index)?;
+        let named = |variant: Variant| {
+            let called = knee_loader::builtin_name(&variant.algorithm).to_owned();
+            let release = cell.kernel.as_ref().map(|kernel| kernel.release);
+            let is_rule = |(name, value): &(String, u32)| {
+                release.is_some_and(|release| {
+                    rules::params(&variant.algorithm, release).any(|rule| rule == (name, *value))
+                })
+            };
+            let is_plain = variant.params.iter().all(is_rule);
+            (variant.to_string(), (called, is_plain))
+        };
+        Ok(Variant::of_cell(&cell).map(named).collect())
     }
 
     /// Refuses what this machine cannot do, as far as that is known before a lab is made. Returns the settings of the whole
@@ -331,6 +344,7 @@ fn cell_dict<'py>(py: Python<'py>, cell: &Cell, facts: &Facts) -> PyResult<Bound
         knee_scenario::phase_noise(cell).map(|noise| noise.0),
     )?;
     dict.set_item("is_random", knee_scenario::is_random(cell))?;
+    dict.set_item("kernel", cell.kernel.as_ref().map(|kernel| &kernel.name))?;
     dict.set_item("duration_ns", cell.duration.0)?;
     dict.set_item("warmup_ns", cell.warmup.0)?;
     dict.set_item("samples", cell.samples.chosen())?;

@@ -4,11 +4,12 @@ mod flow;
 mod host;
 
 pub use flow::FlowSpec;
-pub use host::{GroTable, Host, PacingTimer, Reception, SendStamps};
+pub use host::{GroTable, Host, PacingTimer, RcvbufShare, Reception, SendStamps};
 
 use crate::key::Default::{Required, Value, Words};
 use crate::key::keyed::keyed;
 use crate::key::keyed::named;
+use crate::key::names::Kernel;
 use crate::key::{Kind, fixed, key, secs, us};
 use knee_path::Path;
 use knee_path::packet::HEADER_BYTES;
@@ -95,6 +96,15 @@ keyed! {
             "columns of the table samples that are kept",
             "tcpknee",
         ));
+        /// Whose rules the hosts have, as the defaults of their keys: an engine is given these.
+        #[serde(skip)]
+        pub kernel: Option<Kernel> = key(
+            "kernel",
+            Kind::Kernel,
+            Words("none: what the keys' defaults say, which are Linux 6.18's"),
+            "whose rules and defaults both hosts have: of a release in the simulator (`knee kernel rules`), and with the engine guest of that kernel itself, as `knee kernel list` names it; keys that are set go before them",
+            "tcpknee; docs/kernels.md",
+        );
         given {
             /// The first hop in the data direction: of most scenarios the only one.
             pub path: Path,

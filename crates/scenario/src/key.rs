@@ -11,6 +11,7 @@ pub mod sizes;
 pub mod value;
 pub mod values;
 
+use crate::release::Release;
 use knee_path::loss;
 use knee_units::Nanos;
 use knee_units::parse::{
@@ -133,6 +134,8 @@ pub enum Kind {
     /// A name of a registry: what it is called, and the names.
     Name(&'static str, fn() -> Vec<&'static str>),
     Algorithm,
+    /// A release of Linux, or the name of a kernel that was built.
+    Kernel,
     /// A title, a condition, a source: not empty, on one line.
     Line,
     /// A quantity of any kind as others printed it, or a ratio.
@@ -213,6 +216,11 @@ impl Kind {
             Kind::Buffer => BUFFER_FORMS.into(),
             Kind::Name(what, names) => format!("a {what}: {}", quoted_list(names())),
             Kind::Algorithm => "an algorithm's name such as \"cubic\"".into(),
+            Kind::Kernel => format!(
+                "a release of Linux such as \"6.12\", from {} to {}, or the name of a kernel of `knee kernel list`",
+                Release::OLDEST,
+                Release::NEWEST
+            ),
             Kind::Figure => FIGURE_FORMS.into(),
             Kind::Line => "text on one line, in quotes".into(),
             Kind::Id => "an id of lower-case letters, digits, \"-\" and \".\", in quotes".into(),

@@ -15,13 +15,15 @@ mod key;
 mod keys;
 mod matrix;
 mod read;
+mod release;
 mod resolve;
+pub mod rules;
 pub mod workload;
 mod zip;
 
 pub use crate::key::error::{Problem, ScenarioError};
 pub use crate::key::keyed::Bytes;
-pub use crate::key::names::{AlgorithmInfo, Names};
+pub use crate::key::names::{AlgorithmInfo, Kernel, Names};
 pub use crate::key::profile;
 pub use crate::key::settings::{Form, ParamInfo};
 pub use besides::{Expect, Published};
@@ -31,6 +33,7 @@ pub use describe::{Fact, bdp_bytes, describe};
 pub use error::ScenarioErrors;
 pub use form::{CellError, read_cell};
 pub use keys::{KeyDoc, keys};
+pub use release::Release;
 pub use workload::WorkloadSpec;
 
 use std::collections::BTreeMap;

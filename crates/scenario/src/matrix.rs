@@ -13,6 +13,8 @@ use crate::axes::{MAX_CELLS, Sample};
 use crate::besides::{Expect, Published};
 use crate::keys::Section;
 use crate::read::{Content, Entry, Setting, Target};
+use crate::release::Release;
+use crate::rules;
 use crate::zip;
 
 /// Most cells × `[[flow]]` tables: what is looked through before the first cell runs.
@@ -58,6 +60,8 @@ enum Cells {
 pub(super) struct Point<'a> {
     matrix: &'a Matrix,
     chosen: Vec<usize>,
+    /// That of the kernel, whose rules are the hosts' defaults.
+    pub(super) release: Option<Release>,
 }
 
 impl Matrix {
@@ -160,10 +164,22 @@ impl Matrix {
             }
             rest /= axis.len;
         }
-        Point {
+        let mut point = Point {
             matrix: self,
             chosen,
-        }
+            release: None,
+        };
+        point.release = match point.get(Section::Top, "kernel") {
+            Some((
+                _,
+                Entry {
+                    value: Value::Kernel(kernel),
+                    ..
+                },
+            )) => Some(kernel.release),
+            _ => None,
+        };
+        point
     }
 
     /// Which of so many combinations are cells.
@@ -322,7 +338,13 @@ impl<'a> Point<'a> {
         let key = key.unwrap_or_else(|| panic!("{} is in the registry", section.path_of(name)));
         let i = *self.matrix.by_key.get(&(section, key.name))?;
         let setting = &self.matrix.settings[i];
-        Some((setting, &setting.entries[self.chosen[i]]))
+        let of_kernel = rules::default(
+            section,
+            key.name,
+            self.release.filter(|_| setting.is_default),
+        );
+        let entry = of_kernel.unwrap_or_else(|| &setting.entries[self.chosen[i]]);
+        Some((setting, entry))
     }
 
     /// Parameters that the file sets for what `key` names here: the flow's algorithm, a queue of the path.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use knee_path::Backend;
-use knee_scenario::{Cell, Host as Spec, PacingTimer, Reception, SendStamps};
+use knee_scenario::{Cell, Host as Spec, PacingTimer, RcvbufShare, Reception, SendStamps};
 use knee_units::Nanos;
 use knee_units::rng::Lateness;
 
@@ -94,7 +94,6 @@ pub struct HostType {
     pub hosts: Option<u32>,
     /// Of hosts whose work takes time.
     pub machine: Option<MachineConf>,
-    pub timer_rule: TimerRule,
 }
 
 impl HostType {
@@ -111,12 +110,29 @@ impl HostType {
             tcp_rto_min: spec.tcp_rto_min,
             tcp_comp_sack_delay: spec.tcp_comp_sack_delay,
             tcp_comp_sack_nr: spec.tcp_comp_sack_nr,
+            tcp_comp_sack_rtt_percent: spec.tcp_comp_sack_rtt_percent,
+            tcp_syn_linear_timeouts: spec.tcp_syn_linear_timeouts,
             tcp_ecn: spec.tcp_ecn,
             pacing: pacing(spec.pacing),
+            pacing_timer: match spec.pacing_timer {
+                PacingTimer::WhenNeeded => TimerRule::WhenNeeded,
+                PacingTimer::EveryPacket => TimerRule::EveryPacket,
+                PacingTimer::Never => TimerRule::Never,
+            },
+            tcp_pacing_ss_ratio: spec.tcp_pacing_ss_ratio,
+            tcp_pacing_ca_ratio: spec.tcp_pacing_ca_ratio,
             stamps_handover: spec.send_stamps == SendStamps::Handover,
             quickack: spec.quickack,
             initcwnd: spec.initcwnd,
             gso_max_bytes: spec.gso_max_bytes,
+            tso_autosizing: spec.tso_autosizing,
+            tcp_tso_rtt_log: spec.tcp_tso_rtt_log,
+            // TCP_DEFAULT_SCALING_RATIO: 1,200 of 4,672 bytes.
+            payload_share_q8: match spec.rcvbuf_share {
+                RcvbufShare::Measured | RcvbufShare::Half => 128,
+                RcvbufShare::MeasuredFromQuarter => 65,
+            },
+            measures_payload: spec.rcvbuf_share != RcvbufShare::Half,
             grow_skb: spec.grow_skb,
         };
         HostType {
@@ -134,10 +150,6 @@ impl HostType {
                 false => spec.shared_hosts(),
             },
             machine,
-            timer_rule: match spec.pacing_timer {
-                PacingTimer::WhenNeeded => TimerRule::WhenNeeded,
-                PacingTimer::EveryPacket => TimerRule::EveryPacket,
-            },
         }
     }
 

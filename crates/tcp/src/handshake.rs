@@ -1,8 +1,5 @@
 //! What an end remembers of its handshake.
 
-/// SYNs that are repeated at the first timeout before it doubles (sysctl tcp_syn_linear_timeouts, since Linux 6.5).
-const LINEAR_TIMEOUTS: u32 = 4;
-
 #[derive(Clone, Debug, Default)]
 pub struct Handshake {
     sent_ns: u64,
@@ -15,10 +12,10 @@ impl Handshake {
         self.sent_ns = now_ns;
     }
 
-    /// It was not answered in time; should the next timeout be longer? A SYN's is the same four times.
-    pub fn on_timeout(&mut self, is_syn: bool) -> bool {
+    /// It was not answered in time; should the next timeout be longer? A SYN's is the same `linear_timeouts` times.
+    pub fn on_timeout(&mut self, is_syn: bool, linear_timeouts: u32) -> bool {
         self.timeouts += 1;
-        !is_syn || self.timeouts > LINEAR_TIMEOUTS
+        !is_syn || self.timeouts > linear_timeouts
     }
 
     pub fn timeouts(&self) -> u32 {
@@ -41,7 +38,7 @@ mod tests {
         let mut handshake = Handshake::default();
         handshake.on_sent(5_000);
         assert_eq!(handshake.rtt_us(25_999), Some(20));
-        handshake.on_timeout(true);
+        handshake.on_timeout(true, 4);
         handshake.on_sent(30_000);
         assert_eq!(handshake.rtt_us(50_000), None);
     }
@@ -49,8 +46,10 @@ mod tests {
     #[test]
     fn a_syns_timeout_doubles_from_the_fifth_on_and_a_syn_acks_at_once() {
         let mut handshake = Handshake::default();
-        let longer: Vec<_> = (0..6).map(|_| handshake.on_timeout(true)).collect();
+        let longer: Vec<_> = (0..6).map(|_| handshake.on_timeout(true, 4)).collect();
         assert_eq!(longer, [false, false, false, false, true, true]);
-        assert!(Handshake::default().on_timeout(false));
+        assert!(Handshake::default().on_timeout(false, 4));
+        // Before Linux 6.5.
+        assert!(Handshake::default().on_timeout(true, 0));
     }
 }

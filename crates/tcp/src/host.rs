@@ -3,6 +3,7 @@
 use knee_kit::odds::unlikely;
 use knee_units::Nanos;
 
+use crate::pacer::TimerRule;
 use crate::segment::Slab;
 
 /// TCP_RTO_MAX
@@ -38,8 +39,16 @@ pub struct Settings {
     /// Delay of compressed SACKs, and how many one ACK may stand for.
     pub tcp_comp_sack_delay: Nanos,
     pub tcp_comp_sack_nr: u32,
+    /// Share of the RTT that a compressed SACK waits at most, %.
+    pub tcp_comp_sack_rtt_percent: u32,
+    pub tcp_syn_linear_timeouts: u32,
     pub tcp_ecn: u8,
     pub pacing: Pacing,
+    /// When TCP arms its pacing timer, if it has one.
+    pub pacing_timer: TimerRule,
+    /// Default pacing rate in percent of cwnd/srtt: below half of ssthresh, and from there on.
+    pub tcp_pacing_ss_ratio: u32,
+    pub tcp_pacing_ca_ratio: u32,
     /// Is the sending time of a packet when TCP handed it to the qdisc, as before Linux 4.20, and not when the qdisc lets it
     /// go?
     pub stamps_handover: bool,
@@ -48,6 +57,13 @@ pub struct Settings {
     pub initcwnd: u32,
     /// Largest TSO packet; 0 turns segmentation offload off.
     pub gso_max_bytes: u32,
+    /// Does the pacing rate bound the size of TSO packets?
+    pub tso_autosizing: bool,
+    /// Log2 of the minimum RTT, us, that halves what TSO packets have beside a millisecond's worth.
+    pub tcp_tso_rtt_log: u32,
+    /// Share of the receive buffer that is taken for payload, in 256ths, and whether full packets show another.
+    pub payload_share_q8: u32,
+    pub measures_payload: bool,
     /// Does a packet take what it lacks from the next skb (Linux from 6.10 on)?
     pub grow_skb: bool,
 }
@@ -232,12 +248,21 @@ mod tests {
                 tcp_rto_min: Nanos(200_000_000),
                 tcp_comp_sack_delay: Nanos(1_000_000),
                 tcp_comp_sack_nr: 44,
+                tcp_comp_sack_rtt_percent: 5,
+                tcp_syn_linear_timeouts: 4,
                 tcp_ecn: 2,
                 pacing: Pacing::Internal,
+                pacing_timer: TimerRule::WhenNeeded,
+                tcp_pacing_ss_ratio: 200,
+                tcp_pacing_ca_ratio: 120,
                 stamps_handover: false,
                 quickack: false,
                 initcwnd: 10,
                 gso_max_bytes: 65_536,
+                tso_autosizing: true,
+                tcp_tso_rtt_log: 9,
+                payload_share_q8: 128,
+                measures_payload: true,
                 grow_skb: true,
             }
         }

@@ -128,7 +128,7 @@ impl Endpoint {
         self.rx.start(cx.now_ns());
         self.cc.ecn_mode = self.ecn.mode() as u32;
         self.call_cc_if(cx, Op::Init);
-        self.update_pacing_rate();
+        self.update_pacing_rate(cx);
         cx.events.push("established");
     }
 
@@ -477,7 +477,7 @@ impl Endpoint {
             }
             self.usage.refresh(cx.jiffies());
         }
-        self.update_pacing_rate();
+        self.update_pacing_rate(cx);
     }
 }
 

@@ -149,10 +149,10 @@ pub struct Endpoint {
 }
 
 /// The pacing status that a socket begins with.
-fn pacing_status(pacing: Pacing) -> u32 {
+fn pacing_status(pacing: Pacing, has_timer: bool) -> u32 {
     let status = match pacing {
-        Pacing::Internal => knee_cc::PacingStatus::None,
-        Pacing::Timer => knee_cc::PacingStatus::Needed,
+        Pacing::Timer if has_timer => knee_cc::PacingStatus::Needed,
+        Pacing::Internal | Pacing::Timer => knee_cc::PacingStatus::None,
         Pacing::Fq => knee_cc::PacingStatus::Fq,
     };
     status as u32
@@ -166,6 +166,11 @@ impl Endpoint {
         peer_tsoffset: u32,
         nodelay: bool,
     ) -> Endpoint {
+        // What fq paces needs no timer.
+        let pacer = Pacer::new(match conf.settings.pacing {
+            Pacing::Fq => TimerRule::WhenNeeded,
+            _ => conf.settings.pacing_timer,
+        });
         let cc = CcIn {
             hz: conf.settings.hz,
             snd_cwnd: TCP_INIT_CWND,
@@ -176,7 +181,7 @@ impl Endpoint {
             min_rtt_us: u32::MAX,
             max_pacing_rate: u64::MAX,
             pacing_rate: u64::MAX,
-            pacing_status: pacing_status(conf.settings.pacing),
+            pacing_status: pacing_status(conf.settings.pacing, pacer.has_timer()),
             random: rng.next_u32(),
             ..CcIn::default()
         };
@@ -205,7 +210,7 @@ impl Endpoint {
             usage: CwndUsage::default(),
             buffer: SendBuffer::new(conf.settings.tcp_wmem_bytes[1]),
             small_queue: SmallQueue::default(),
-            pacer: Pacer::new(),
+            pacer,
             xmit_timer: XmitTimer::new(),
             rx: Receiver::new(conf),
             counters: Counters::default(),
@@ -236,12 +241,7 @@ impl Endpoint {
 
     /// Spaces packets in another way than the host's settings say.
     pub fn set_pacing(&mut self, pacing: Pacing) {
-        self.cc.pacing_status = pacing_status(pacing);
-    }
-
-    /// When its pacing timer is armed.
-    pub fn set_timer_rule(&mut self, rule: TimerRule) {
-        self.pacer.set_rule(rule);
+        self.cc.pacing_status = pacing_status(pacing, self.pacer.has_timer());
     }
 
     /// How often its pacing timer was armed, and how often it fired, since somebody took that.
@@ -263,7 +263,7 @@ impl Endpoint {
     pub fn set_max_pacing_rate(&mut self, bytes_per_sec: u64) {
         self.cc.max_pacing_rate = bytes_per_sec;
         self.cc.pacing_rate = self.cc.pacing_rate.min(bytes_per_sec);
-        if self.cc.pacing_status == knee_cc::PacingStatus::None as u32 {
+        if self.cc.pacing_status == knee_cc::PacingStatus::None as u32 && self.pacer.has_timer() {
             self.cc.pacing_status = knee_cc::PacingStatus::Needed as u32;
         }
     }
@@ -390,7 +390,10 @@ impl Endpoint {
         }
         debug_assert!(out.snd_cwnd >= 1, "an algorithm never closes the window");
         cc.pacing_rate = out.pacing_rate.min(cc.max_pacing_rate);
-        if cc.pacing_status == knee_cc::PacingStatus::None as u32 {
+        if unlikely(out.pacing_status != cc.pacing_status)
+            && cc.pacing_status == knee_cc::PacingStatus::None as u32
+            && self.pacer.has_timer()
+        {
             cc.pacing_status = out.pacing_status;
         }
         cc.snd_cwnd_cnt = out.snd_cwnd_cnt;

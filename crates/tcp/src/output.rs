@@ -12,8 +12,7 @@ use super::xmit_timer::XmitTimerKind;
 use super::{CaState, Cx, Endpoint, Limit, State};
 use crate::segment::{ACK, SYN, Segment};
 
-/// sysctl tcp_tso_rtt_log, sk_pacing_shift, tcp_min_tso_segs, tcp_tso_win_divisor
-const TSO_RTT_LOG: u32 = 9;
+/// sk_pacing_shift, tcp_min_tso_segs, tcp_tso_win_divisor
 const PACING_SHIFT: u32 = 10;
 const MIN_TSO_SEGS: u32 = 2;
 const TSO_WIN_DIVISOR: u64 = 3;
@@ -201,8 +200,11 @@ impl Endpoint {
             true => self.call_cc(cx, Op::MinTsoSegs),
             false => MIN_TSO_SEGS,
         };
+        if unlikely(!cx.host.settings.tso_autosizing) {
+            return gso / mss;
+        }
         let mut bytes = self.cc.pacing_rate >> PACING_SHIFT;
-        let shift = self.cc.min_rtt_us >> TSO_RTT_LOG;
+        let shift = self.cc.min_rtt_us >> cx.host.settings.tcp_tso_rtt_log;
         if shift < u32::BITS {
             bytes += u64::from(gso >> shift);
         }
@@ -411,18 +413,18 @@ impl Endpoint {
     }
 
     /// tcp_update_pacing_rate(): the default, for algorithms without their own.
-    pub(super) fn update_pacing_rate(&mut self) {
+    pub(super) fn update_pacing_rate(&mut self, cx: &Cx) {
         if self.has_cong_control {
             return;
         }
         let cc = &mut self.cc;
         let factor_pct = if cc.snd_cwnd < cc.snd_ssthresh / 2 {
-            200
+            cx.host.settings.tcp_pacing_ss_ratio
         } else {
-            120
+            cx.host.settings.tcp_pacing_ca_ratio
         };
         let window = u64::from(cc.snd_cwnd.max(self.board.packets_out())) * u64::from(cc.mss_bytes);
-        let mut rate = window * factor_pct * 10_000;
+        let mut rate = window * u64::from(factor_pct) * 10_000;
         if self.rtt.srtt_x8() > 0 {
             rate = rate * 8 / u64::from(self.rtt.srtt_x8());
         }

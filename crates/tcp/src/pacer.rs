@@ -19,30 +19,33 @@ pub struct Pacer {
 }
 
 /// When TCP's pacing timer is armed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerRule {
     /// When a packet is to be sent and its time lies in the future: since Linux 4.20 (864e5c090749, "tcp: optimize tcp
     /// internal pacing").
-    #[default]
     WhenNeeded,
     /// After every packet with data: Linux 4.13 to 4.19 (218af599fa63, "tcp: internal implementation for pacing").
     EveryPacket,
+    /// Never: before Linux 4.13 only fq paces.
+    Never,
 }
 
 impl Pacer {
-    pub fn new() -> Pacer {
+    pub fn new(rule: TimerRule) -> Pacer {
         Pacer {
             next_ns: 0,
             prior_ns: 0,
             timer_ns: NEVER,
-            rule: TimerRule::default(),
+            rule,
             arms: 0,
             fires: 0,
         }
     }
 
-    pub fn set_rule(&mut self, rule: TimerRule) {
-        self.rule = rule;
+    /// Can TCP pace by itself?
+    #[inline]
+    pub fn has_timer(&self) -> bool {
+        self.rule != TimerRule::Never
     }
 
     /// Earliest departure of the next packet.
@@ -122,7 +125,7 @@ mod tests {
 
     #[test]
     fn packets_leave_at_the_pacing_rate() {
-        let mut pacer = Pacer::new();
+        let mut pacer = Pacer::new(TimerRule::WhenNeeded);
         assert_eq!(pacer.departure(0), 0);
         pacer.on_sent(1_000, RATE, 10);
         assert_eq!(pacer.next_ns(), 1_000);
@@ -137,8 +140,7 @@ mod tests {
     /// Linux 4.13 to 4.19: also where nothing is left to send.
     #[test]
     fn by_the_old_rule_every_packet_arms_the_timer() {
-        let mut pacer = Pacer::new();
-        pacer.set_rule(TimerRule::EveryPacket);
+        let mut pacer = Pacer::new(TimerRule::EveryPacket);
         for (sent, at_ns) in (1..).zip([0, 5_000, 20_000]) {
             assert!(!pacer.blocks(at_ns));
             pacer.departure(at_ns);
@@ -151,7 +153,7 @@ mod tests {
 
     #[test]
     fn the_timer_is_armed_only_for_a_packet_that_has_to_wait() {
-        let mut pacer = Pacer::new();
+        let mut pacer = Pacer::new(TimerRule::WhenNeeded);
         pacer.departure(0);
         pacer.on_sent(1_000, RATE, 10);
         assert_eq!((pacer.arms, pacer.fires), (0, 0));
@@ -163,7 +165,7 @@ mod tests {
     #[test]
     fn a_late_timer_is_made_up_for_by_half_a_packet_at_most() {
         for (late_ns, next_ns) in [(100, 2_000), (500, 2_000), (800, 2_300)] {
-            let mut pacer = Pacer::new();
+            let mut pacer = Pacer::new(TimerRule::WhenNeeded);
             pacer.departure(0);
             pacer.on_sent(1_000, RATE, 10);
             pacer.departure(1_000 + late_ns);
@@ -175,7 +177,7 @@ mod tests {
     #[test]
     fn the_first_ten_segments_and_those_without_a_rate_are_not_paced() {
         for (rate, segs) in [(RATE, 9), (u64::MAX, 10), (0, 10)] {
-            let mut pacer = Pacer::new();
+            let mut pacer = Pacer::new(TimerRule::WhenNeeded);
             pacer.departure(7);
             pacer.on_sent(1_000, rate, segs);
             assert_eq!(pacer.next_ns(), 7);

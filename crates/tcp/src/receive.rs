@@ -349,13 +349,15 @@ impl Endpoint {
                 }
             }
             Due::Compressed => {
-                // 5 % of the RTT, but no more than the sysctl.
+                // A share of the RTT, but no more than the sysctl.
                 let mut rtt_x8_us = rx.window.rtt_x8_us();
                 if self.rtt.srtt_x8() > 0 {
                     rtt_x8_us = rtt_x8_us.min(u64::from(self.rtt.srtt_x8()));
                 }
-                let most_ns = cx.host.settings.tcp_comp_sack_delay.0;
-                let delay_ns = (rtt_x8_us * 1_000 / 8 / 20).min(most_ns);
+                let settings = &cx.host.settings;
+                let percent = u64::from(settings.tcp_comp_sack_rtt_percent);
+                let delay_ns =
+                    (rtt_x8_us * 1_000 / 8 * percent / 100).min(settings.tcp_comp_sack_delay.0);
                 rx.acks.compress(cx.now_ns() + delay_ns);
             }
         }

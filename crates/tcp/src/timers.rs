@@ -109,7 +109,9 @@ impl Endpoint {
     }
 
     fn retry_syn(&mut self, cx: &mut Cx) {
-        if self.handshake.on_timeout(self.state == State::SynSent) {
+        let linear_timeouts = cx.host.settings.tcp_syn_linear_timeouts;
+        let is_syn = self.state == State::SynSent;
+        if self.handshake.on_timeout(is_syn, linear_timeouts) {
             self.xmit_timer.back_off();
         }
         self.send_syn(cx);

@@ -53,11 +53,14 @@ def command(algorithms: tuple[str, ...], **given: Any) -> int:
         name: compose.axis(given.pop(name)) for name in ("rate", "rtt", "loss", "buffer", "queue")
     }
     settings |= {name: given.pop(name) for name in ("duration", "warmup", "repeat", "seed", "workload")}
+    if given["kernel"]:
+        settings["kernel"] = list(given["kernel"]) if len(given["kernel"]) > 1 else given["kernel"][0]
     settings["set"] = compose.assignments(given.pop("set_"))
     options_of = {key: name for key, name in compose.ARGUMENTS.items() if name != "algorithms"}
     refuse_both("knee compare", options_of, settings["set"])
     options = Options(**given)
-    api.check_engine(options.engine or "sim", **options.of_engine)
+    for engine in options.engines:
+        api.check_engine(engine, **options.of_engine)
     with by_option("knee compare", of_compare(settings["set"])):
         text, file = compose.comparison(algorithms, **settings), "<command line>"
         scenario = api.parse(text, file)

@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from tcpknee import say
+from tcpknee import human, provenance, say
 
-from .options import PATH, force_option, foreign, free, json_option, quiet_option
+from .options import PATH, Whole, force_option, foreign, foreign_files, free, json_option, quiet_option
+
+if TYPE_CHECKING:
+    from tcpknee.runs.differences import Diff
+    from tcpknee.runs.results import Run
 
 
 @click.command("diff", short_help="Compare two runs: before and after, two kernels, two engines.")
-@click.argument("before", metavar="RUN", type=PATH)
-@click.argument("after", metavar="RUN", type=PATH)
+@click.argument("runs", metavar="RUN RUN|SCENARIO", nargs=-1, required=True, type=PATH)
+@click.option(
+    "--kernel",
+    metavar="A,B",
+    default="",
+    callback=lambda context, option, given: tuple(filter(None, given.split(","))),
+    help="Run SCENARIO with each of two kernels and compare: releases, names of `knee kernel list`, or trees such as "
+    "~/linux@HEAD~1, which are built.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(("sim", "guest")),
+    default="sim",
+    show_default=True,
+    help="With --kernel: the simulator by the rules of each release, or the kernels themselves.",
+)
+@click.option("--workers", type=Whole(min=1), help="With --kernel: repetitions at once.")
 @click.option(
     "--varying",
     metavar="KEYS",
@@ -28,9 +48,12 @@ from .options import PATH, force_option, foreign, free, json_option, quiet_optio
 @foreign
 @json_option
 @quiet_option
+@foreign_files
 def command(
-    before: Path,
-    after: Path,
+    runs: tuple[Path, ...],
+    kernel: tuple[str, ...],
+    engine: str,
+    workers: int | None,
     varying: tuple[str, ...],
     everything: bool,
     report: bool,
@@ -47,7 +70,15 @@ def command(
       knee run path.toml --engine kernel --out before
       knee run path.toml --engine kernel --out after      # with the patch
       knee diff before after --report
+      knee diff --kernel 4.15,5.3 path.toml               # simulated; which rule makes the difference?
+      knee diff --kernel ~/linux@HEAD~1,~/linux@HEAD --engine guest path.toml
     """
+    asked = 1 if kernel else 2
+    if len(runs) != asked or len(kernel) not in (0, 2):
+        raise click.UsageError(
+            f"got {human.counted(len(runs), 'path')} and {human.counted(len(kernel), 'kernel')}; expected two run "
+            "folders, or a scenario and two kernels: --kernel 4.15,5.3 path.toml."
+        )
     if out is not None and not report:
         raise click.UsageError("--out: got it without --report; expected both. Text goes to stdout.")
     if out is not None:
@@ -55,17 +86,68 @@ def command(
     from tcpknee.runs import differences, differences_text
     from tcpknee.runs.progress import Phase
 
+    before: Run | Path = runs[0]
+    after: Run | Path = runs[-1]
+    if kernel:
+        (before, after), varying = _run(runs[0], kernel, engine, workers, quiet), ("kernel", *varying)
     with Phase("Comparing the runs", quiet=quiet):
         found = differences.diff(before, after, varying)
         lines = [] if json else differences_text.lines(found, everything=everything)
     if json:
         say.json(found.json(), allow_nan=False)
     say.lines(lines)
+    if kernel and engine == "sim":
+        _tell_rules(found, workers, quiet, json)
     if report:
         from tcpknee import pages
 
-        target = out or after / "diff.html"
+        target = out or Path(found.b.folder or ".") / "diff.html"
         with Phase("Writing the report", quiet=quiet):
             pages.write(found, target)
         (say.warn if json else say.line)(f"Report: {target}")
     return 0
+
+
+def _run(file: Path, kernels: tuple[str, ...], engine: str, workers: int | None, quiet: bool) -> list[Run]:
+    """The scenario with each of the kernels, in folders of their own."""
+    from tcpknee.kernels import building
+    from tcpknee.runs import api, progress
+    from tcpknee.runs.folder import next_free
+
+    from . import running
+
+    names = kernels
+    if engine == "guest":
+        names = tuple(
+            building.name_of(one, lambda title: progress.Phase(title, quiet=quiet, lines=True)) for one in kernels
+        )
+    text, called = api.read_scenario(file)
+    runs = []
+    for name in names:
+        out = next_free(running.RUNS, f"{file.stem}-{name}")
+        words = provenance.command_line("knee", "run", str(file), "--engine", engine, "--kernel", name)
+        with running.interruptible(out):
+            runs.append(
+                api.run_text(
+                    api.with_kernels(text, called, name),
+                    called,
+                    out=out,
+                    engine=engine,
+                    workers=workers,
+                    watcher=progress.watcher(quiet=quiet),
+                    command=words,
+                )
+            )
+    return runs
+
+
+def _tell_rules(found: Diff, workers: int | None, quiet: bool, json: bool) -> None:
+    """Which rules made the difference."""
+    from tcpknee.runs import progress, rules
+
+    before, after = (str(run.meta["cells"][0]["kernel"]) for run in (found.a, found.b))
+    alone = rules.alone(found.a, after, lambda: progress.watcher(quiet=True), workers)
+    with progress.Phase("Switching the rules one at a time", quiet=quiet):
+        lines = list(rules.lines(alone, before, after))
+    for line in ["", *lines]:
+        (say.warn if json else say.line)(line)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from tcpknee import say
+from tcpknee import _core, say
+from tcpknee.errors import UsageError
 
 from .options import PATH, json_option, quiet_option
 
@@ -76,4 +77,32 @@ def remove(names: tuple[str, ...]) -> int:
     for name in names:
         cache.remove(name)
         say.line(f"{name} is removed.")
+    return 0
+
+
+@group.command("rules", short_help="Show what differs between releases of Linux.")
+@click.argument("releases", nargs=-1, metavar="[RELEASE [RELEASE]]")
+@json_option
+def rules(releases: tuple[str, ...], json: bool) -> int:
+    """Show the rules and defaults of TCP that changed from Linux 3.10 to 7.2, and the commits that changed them.
+
+    All have their history; with one RELEASE, what it has; with two, what differs between them.
+
+    `kernel = "4.19"` in a scenario sets those of a release. What a scenario has as no key the simulator does not model.
+    Example: knee kernel rules 4.15 5.3
+    """
+    from tcpknee.runs import rules as of_releases
+
+    if len(releases) > 2:
+        raise UsageError(f"knee kernel rules: got {len(releases)} releases; expected none, one or two.")
+    for release in releases:
+        of_releases.number(release)
+    rows = of_releases.table(releases)
+    if json:
+        say.json({"schema": 1, "releases": list(releases), "rules": _core.kernel_rules()})
+        return 0
+    say.lines(say.aligned(rows, left=[True] * len(rows[0])))
+    say.line()
+    say.line("Commits are of mainline; releases and commits are from mailing lists and release notes, and from the")
+    say.line("sources of 6.12 and 7.2. docs/kernels.md says which were measured.")
     return 0

@@ -33,6 +33,23 @@ class Whole(click.IntRange):
         return number
 
 
+class Engines(click.ParamType):  # type: ignore[type-arg]  # click before 8.2 has none
+    """Names of engines, with commas between."""
+
+    name = "engines"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return f"[{'|'.join(engines.NAMES)}],..."
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> str:
+        names = str(value).split(",")
+        if unknown := next((name for name in names if name not in engines.NAMES), None):
+            self.fail(f'got "{unknown}"; expected some of {", ".join(engines.NAMES)}.', parameter, context)
+        if len(set(names)) < len(names):
+            self.fail(f'got "{value}"; expected each engine once.', parameter, context)
+        return str(value)
+
+
 def _allow_foreign(context: click.Context, option: click.Parameter, asked: bool) -> None:
     if asked:
         from tcpknee import writing
@@ -123,14 +140,19 @@ class Options:
     programs_as_root: bool = False
     allow_host_settings: bool = False
     measure: tuple[str, ...] = ()
-    kernel: str | None = None
+    kernel: tuple[str, ...] = ()
     cluster: str | None = None
     parts: str | None = None
 
     @property
+    def engines(self) -> list[str]:
+        """The engines that were named, or the simulator."""
+        return (self.engine or "sim").split(",")
+
+    @property
     def of_engine(self) -> dict[str, Any]:
         """The settings of the engine, by their names in `api.run`."""
-        names = ("bpf", "programs_as_root", "allow_host_settings", "measure", "kernel", "workers")
+        names = ("bpf", "programs_as_root", "allow_host_settings", "measure", "workers")
         return {name: getattr(self, name) for name in names}
 
 
@@ -163,12 +185,11 @@ def running_options(command: Command) -> Command:
             is_flag=True,
             help="With --engine kernel: our build of each algorithm, also where the kernel has its own.",
         ),
-        click.option("--kernel", metavar="NAME", help="With --engine guest: the kernel, as `knee kernel list` has it."),
         click.option(
             "--engine",
-            type=click.Choice(engines.NAMES),
+            type=Engines(),
             help="What runs it: the simulator; this host's own TCP stack, in real time; or another kernel, in virtual "
-            "time.  [default: sim]",
+            "time. Several with commas between are set beside each other.  [default: sim]",
         ),
     ):
         command = option(command)
@@ -178,6 +199,14 @@ def running_options(command: Command) -> Command:
 def planning_options(command: Command) -> Command:
     """Options of `run` and `compare`."""
     for option in (
+        click.option(
+            "--kernel",
+            metavar="NAMES",
+            default="",
+            callback=lambda context, option, given: tuple(filter(None, given.split(","))),
+            help="Whose rules hold: a release such as 6.12, or several with commas between; with --engine guest the "
+            "kernels that boot, as `knee kernel list` names them.",
+        ),
         click.option(
             "--measure",
             metavar="NAMES",

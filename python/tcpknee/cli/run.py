@@ -53,7 +53,8 @@ def _run(files: Sequence[Path], options: Options) -> int:
 
     if options.resume:
         return _resume(files, options)
-    api.check_engine(options.engine or "sim", **options.of_engine)
+    for engine in options.engines:
+        api.check_engine(engine, **options.of_engine)
     stems = [_stem(file) for file in files]
     if options.out and len(set(stems)) < len(stems):
         twice = next(stem for stem in stems if stems.count(stem) > 1)
@@ -68,6 +69,8 @@ def _run(files: Sequence[Path], options: Options) -> int:
         )
     texts = [api.read_scenario(file) for file in files]
     # All are parsed before the first is run: a mistake in the last one is said at once.
+    if options.kernel:
+        texts = [(api.with_kernels(text, name, options.kernel), name) for text, name in texts]
     scenarios = [api.parse(text, name) for text, name in texts]
     if options.dry_run:
         return running.dry_run(
@@ -110,6 +113,7 @@ def _resume(files: Sequence[Path], options: Options) -> int:
             out=options.out,
             resume=True,
             engine=options.engine,
+            kernel=options.kernel or None,
             **options.of_engine,
             cluster=options.cluster,
             parts=options.parts,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from tcpknee import _core, human, provenance, say
-from tcpknee.runs import api, doubts, manifest, output, progress
+from tcpknee.runs import api, compose, doubts, engines_text, manifest, output, progress
 from tcpknee.runs.folder import next_free
 from tcpknee.runs.results import Run
 
@@ -37,26 +37,52 @@ class Job:
 
 
 def run_all(jobs: Iterable[Job], options: Options) -> int:
-    runs = []
+    """Runs each scenario by each engine; what several engines say of one stands beside each other."""
+    runs: list[Run] = []
     for job in jobs:
-        out = job.out or next_free(RUNS, job.stem)
-        with interruptible(out, command=again(options)):
-            found = api.run_text(
-                job.text,
-                job.file,
-                out=out,
-                force=options.force,
-                engine=options.engine or "sim",
-                **options.of_engine,
-                cluster=options.cluster,
-                parts=options.parts,
-                watcher=progress.watcher(quiet=options.quiet),
-                command=job.command,
-                scenario=job.scenario,
-            )
-        runs.append(found)
-        show(found, options, first=len(runs) == 1)
+        if len(options.engines) == 1:
+            runs.append(_run(job, options, job.out or next_free(RUNS, job.stem)))
+            show(runs[-1], options, first=len(runs) == 1)
+            continue
+        parent = job.out or next_free(RUNS, job.stem)
+        beside = [_run(job, replace(options, engine=name), parent / name) for name in options.engines]
+        show_beside(beside, options, first=not runs)
+        runs += beside
     return end(runs, options)
+
+
+def _run(job: Job, options: Options, out: Path) -> Run:
+    engine = options.engines[0]
+    # A host's own kernel is none that a scenario names, and stands beside those.
+    own = engine == "kernel" and bool(options.kernel)
+    with interruptible(out, command=again(options)):
+        return api.run_text(
+            compose.without_kernels(job.text) if own else job.text,
+            job.file,
+            out=out,
+            force=options.force,
+            engine=engine,
+            **options.of_engine,
+            cluster=options.cluster,
+            parts=options.parts,
+            watcher=progress.watcher(quiet=options.quiet),
+            command=job.command,
+            scenario=None if own else job.scenario,
+        )
+
+
+def show_beside(runs: Sequence[Run], options: Options, *, first: bool) -> None:
+    """One table of what several engines say."""
+    if options.json:
+        return
+    if not first:
+        say.line()
+    with progress.Phase("Computing the summary", quiet=options.quiet):
+        lines = engines_text.lines(runs)
+    say.lines([str(runs[0].meta["title"]), "", *lines, ""])
+    for run in runs:
+        say.lines(f"Warning: {doubt.line}" for doubt in run.doubts)
+        say.line(f"Run folder: {run.folder}")
 
 
 def show(run: Run, options: Options, *, first: bool) -> None:
@@ -97,7 +123,7 @@ def engine_words(options: Options) -> list[str]:
     return [
         *(["--engine", options.engine] if options.engine else []),
         *(flag for flag, given in flags.items() if given),
-        *(["--kernel", options.kernel] if options.kernel else []),
+        *(["--kernel", ",".join(options.kernel)] if options.kernel else []),
         *(["--measure", ",".join(options.measure)] if options.measure else []),
     ]
 
@@ -146,7 +172,7 @@ def dry_run(scenarios: Sequence[tuple[_core.Scenario, str]], options: Options) -
             }
         )
         if not options.json:
-            how = {"kernel": "in real time", "guest": "in virtual time"}.get(options.engine or "sim", "simulated")
+            how = {"kernel": "in real time", "guest": "in virtual time"}.get(options.engines[0], "simulated")
             say.lines(_plan(scenario.title, scenario.repeat, cells, how))
             say.lines(f"Warning: {caution}" for caution in doubts.of_settings(cells))
     if options.json:

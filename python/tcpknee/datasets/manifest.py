@@ -33,6 +33,7 @@ _CELL: Shape = {
     "cautions": Optional([TEXT]),
     "phase_noise_ns": Optional(OrNull(WHOLE)),
     "is_random": Optional(FLAG),
+    "kernel": Optional(OrNull(TEXT)),
     "duration_ns": WHOLE,
     "warmup_ns": WHOLE,
     "samples": Optional(OrNull([TEXT])),
@@ -62,7 +63,7 @@ _RUN: Shape = {
     "engine_version": TEXT,
     "bpf": Optional(FLAG),
     "measure": Optional([TEXT]),
-    "guest": Optional({"name": TEXT, "release": TEXT}),
+    "guests": Optional([{"name": TEXT, "release": TEXT, "built": TEXT}]),
     "labs": Optional([{"programs_ran_as": Optional({"user": TEXT, "uid": WHOLE})}]),
     "repetitions": Optional(
         [

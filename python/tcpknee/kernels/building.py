@@ -127,6 +127,11 @@ def add(what: str, *, name: str | None = None, package: Path | None = None, phas
         shutil.rmtree(new, ignore_errors=True)
 
 
+def name_of(kernel: str, phase: Phase) -> str:
+    """The name of a kernel that a command names: of a tree after it was built. Raises as `add`."""
+    return add(kernel, phase=phase).name if trees.named(kernel) else kernel
+
+
 def cache_name(tree: Tree) -> str:
     """What a tree's kernel is called where nobody says another name."""
     revision = re.sub(r"[^A-Za-z0-9._-]", "-", tree.revision or "")

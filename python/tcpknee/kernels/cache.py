@@ -23,6 +23,8 @@ SCHEMA = 1
 _FACTS = "kernel.json"
 _PROGRAM = "linux"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+VERSION = re.compile(r"\d+\.\d+")
+"""The name of a release."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,11 @@ def _by_number(name: str) -> list[tuple[bool, int, str]]:
     """5.10 before 6.1, and 6.1 before 6.12."""
     parts = re.split(r"(\d+)", name)
     return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts if part]
+
+
+def releases() -> dict[str, str]:
+    """What each kernel calls itself, by its name."""
+    return {kernel.name: kernel.release for kernel in kernels()}
 
 
 def find(name: str) -> Kernel:

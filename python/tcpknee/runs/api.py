@@ -50,7 +50,7 @@ def run(
     programs_as_root: bool = False,
     allow_host_settings: bool = False,
     measure: Sequence[str] = (),
-    kernel: str | None = None,
+    kernel: str | Sequence[str] | None = None,
     workers: int | None = None,
     cluster: str | None = None,
     parts: str | None = None,
@@ -63,8 +63,9 @@ def run(
     dicts, `[[flow]]` is a list of them, a list where a value stands is an axis.
 
     `out`: a folder to write; None keeps everything in memory. `resume`: go on with the run in `out`. `force`: replace
-    a run in `out`. `engine`: "sim" (the default), "kernel", the host's own TCP stack, in real time, or "guest", the
-    `kernel` of that name (`knee kernel list`) in virtual time; `bpf`: with the engine kernel, our
+    a run in `out`. `engine`: "sim" (the default), "kernel", the host's own TCP stack, in real time, or "guest", a
+    kernel that was built (`knee kernel list`), in virtual time; `kernel`: whose rules hold, or which kernels boot: the
+    scenario's key of that name, whose list is an axis; `bpf`: with the engine kernel, our
     build of each algorithm also where the kernel has its own; `programs_as_root`: there, root's programs of the
     scenario run as root, and not as the user who called sudo, or nobody; `allow_host_settings`: there, as root, what
     the scenario asks for and the kernel has for the whole machine is set, and put back after the run; `measure`: there,
@@ -87,10 +88,11 @@ def run(
         text, file, stored = meta["scenario"], meta["file"], True
         engine, bpf = engine or meta["engine"], bpf or meta.get("bpf", False)
         measure = measure or meta.get("measure", ())
-        kernel = kernel or meta.get("guest", {}).get("name")
     else:
         raise UsageError("run(): expected a scenario (a path or its text) or its keys as keyword arguments.")
     try:
+        if kernel is not None:
+            text = with_kernels(text, file, kernel)
         return run_text(
             text,
             file,
@@ -102,7 +104,6 @@ def run(
             programs_as_root=programs_as_root,
             allow_host_settings=allow_host_settings,
             measure=measure,
-            kernel=kernel,
             workers=workers,
             cluster=cluster,
             parts=parts,
@@ -122,7 +123,6 @@ def compare(
     out: str | PathLike[str] | None = None,
     engine: str = "sim",
     bpf: bool = False,
-    kernel: str | None = None,
     workers: int | None = None,
     watcher: Watcher | None = None,
     rate: str | Sequence[str] = _RATE,
@@ -131,8 +131,8 @@ def compare(
 ) -> Run:
     """Compares algorithms on one path: each in a cell of its own, or sharing one as in `compare("cubic:1,bbr1:2")`.
 
-    Settings: `loss buffer queue duration warmup repeat seed workload`, and others of a scenario by their dotted path in
-    `set={"sender.initcwnd": 20}`. A list is an axis. Raises as `run` does.
+    Settings: `loss buffer queue duration warmup repeat seed workload kernel`, and others of a scenario by their dotted
+    path in `set={"sender.initcwnd": 20}`. A list is an axis. Raises as `run` does.
     """
     if unknown := next((name for name in settings if name not in compose.SETTINGS), None):
         known = ["rate", "rtt", *compose.SETTINGS]
@@ -144,9 +144,7 @@ def compare(
     folder = Path(out) if out is not None else None
     try:
         text = compose.comparison(algorithms, rate=rate, rtt=rtt, **settings)
-        return run_text(
-            text, "<compare>", out=folder, engine=engine, bpf=bpf, kernel=kernel, workers=workers, watcher=watcher
-        )
+        return run_text(text, "<compare>", out=folder, engine=engine, bpf=bpf, workers=workers, watcher=watcher)
     except ScenarioError as error:
         raise error.renamed("compare()", lambda key: _argument(key, settings.get("set"))) from None
 
@@ -196,8 +194,9 @@ def parse(text: str, file: str, *, stored: bool = False) -> _core.Scenario:
     """The scenario, its expectations and published figures checked. `stored`: it comes from a run's folder. Raises
     `ScenarioError` with all mistakes."""
     read_file = named_files.named_by_stored(file, text) if stored else named_files.named_by(file)
+    kernels = cache.releases() if "kernel" in text else {}
     try:
-        scenario = _core.parse(text, file, read_file=read_file)
+        scenario = _core.parse(text, file, read_file=read_file, kernels=kernels)
     except ScenarioError as error:
         from tcpknee.evidence import expect, published
 
@@ -221,6 +220,14 @@ def parse(text: str, file: str, *, stored: bool = False) -> _core.Scenario:
     return scenario
 
 
+def with_kernels(text: str, file: str, kernels: str | Sequence[str]) -> str:
+    """The scenario with `kernels` as its key `kernel`. Raises `ScenarioError`, and `UsageError` where it has one."""
+    # What is wrong with it is said of its own lines.
+    if parse(text, file).cells[0]["kernel"] is not None:
+        raise UsageError(f"{file}: has a key kernel, and --kernel was given; expected one of them.")
+    return compose.with_kernels(text, [kernels] if isinstance(kernels, str) else list(kernels))
+
+
 def run_text(
     text: str,
     file: str,
@@ -233,7 +240,6 @@ def run_text(
     programs_as_root: bool = False,
     allow_host_settings: bool = False,
     measure: Sequence[str] = (),
-    kernel: str | None = None,
     workers: int | None = None,
     cluster: str | None = None,
     parts: str | None = None,
@@ -244,15 +250,16 @@ def run_text(
 ) -> Run:
     """Parses and runs; nothing is written before the scenario has been found good. `scenario`: what `parse` made of the
     text, where that is known; `stored`: the text comes from a run's folder."""
-    check_engine(engine, bpf, programs_as_root, allow_host_settings, measure, workers, kernel)
+    check_engine(engine, bpf, programs_as_root, allow_host_settings, measure, workers)
     _check_cluster(cluster, parts, engine, workers, out, resume)
     count = workers if workers is not None else engines.default_workers(engine)
     if count < 1:
         raise UsageError(f"workers: got {count}; expected 1 or more.")
     scenario = scenario or parse(text, file, stored=stored)
     watcher = watcher or Watcher()
-    guest = cache.find(kernel).facts() if kernel is not None else None
-    meta = manifest.describe(scenario, text, file, command or _command(file), engine, bpf, measure, guest)
+    kernels = _kernels(scenario, file, engine)
+    guests = [cache.find(name).facts() for name in kernels] if engine == "guest" else []
+    meta = manifest.describe(scenario, text, file, command or _command(file), engine, bpf, measure, guests)
     has_programs = engine != "sim" and engines.runs_programs(scenario.cells)
     user = None
     if has_programs or programs_as_root:
@@ -267,7 +274,6 @@ def run_text(
         user=user if has_programs else None,
         allow_host_settings=allow_host_settings,
         measure=tuple(measure),
-        kernel=kernel,
     )
     if out is None:
         return _run_in_memory(job, meta, count, watcher)
@@ -288,15 +294,10 @@ def check_engine(
     allow_host_settings: bool = False,
     measure: Sequence[str] = (),
     workers: int | None = None,
-    kernel: str | None = None,
 ) -> None:
     """Refuses what no engine can be asked."""
     if engine not in engines.NAMES:
         raise UsageError(f'engine: got "{engine}"; expected one of {", ".join(engines.NAMES)}.')
-    if kernel is not None and engine != "guest":
-        raise UsageError(f"kernel: got it with the engine {engine}; expected the engine guest, which boots it.")
-    if kernel is None and engine == "guest":
-        raise UsageError("kernel: got none; expected one of `knee kernel list`, as in --engine guest --kernel 6.12.")
     if bpf and engine != "kernel":
         raise UsageError(f"bpf: got it with the engine {engine}; expected the engine kernel, which loads our builds.")
     if programs_as_root and engine == "sim":
@@ -309,6 +310,29 @@ def check_engine(
         from . import measuring
 
         measuring.check(measure, engine, workers)
+
+
+def _kernels(scenario: _core.Scenario, file: str, engine: str) -> list[str]:
+    """The kernels that the cells name. Refuses those that the engine cannot have."""
+    named = list(dict.fromkeys(cell["kernel"] for cell in scenario.cells))
+    if engine == "guest":
+        if None in named:
+            raise UsageError(
+                f"{file}: kernel: got none; expected one of `knee kernel list`, as in --engine guest --kernel 6.12."
+            )
+        return named
+    for name in filter(None, named):
+        if engine == "kernel":
+            raise UsageError(
+                f"{file}: kernel: got {name} with the engine kernel, which is this host's own; expected the engine "
+                "sim, or guest, which boots it."
+            )
+        if not cache.VERSION.fullmatch(name):
+            raise UsageError(
+                f"{file}: kernel: got {name} with the engine sim, which has rules by release; expected a release such "
+                "as 6.12, or the engine guest, which boots it."
+            )
+    return [name for name in named if name is not None]
 
 
 def _check_cluster(

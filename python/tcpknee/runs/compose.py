@@ -31,7 +31,17 @@ def toml(settings: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-SETTINGS = ("loss", "buffer", "queue", "duration", "warmup", "repeat", "seed", "workload", "set")
+def with_kernels(text: str, kernels: Sequence[str]) -> str:
+    """A scenario without the key `kernel` with it."""
+    return toml({"kernel": kernels if len(kernels) > 1 else kernels[0]}) + text
+
+
+def without_kernels(text: str) -> str:
+    """The same without: `with_kernels` and `comparison` write the first line that begins so."""
+    return re.sub(r"^kernel = .*\n", "", text, count=1, flags=re.MULTILINE)
+
+
+SETTINGS = ("loss", "buffer", "queue", "duration", "warmup", "repeat", "seed", "workload", "kernel", "set")
 """Arguments of `comparison` besides `rate` and `rtt`."""
 
 
@@ -48,6 +58,7 @@ def comparison(
     repeat: int = 5,
     seed: int = 1,
     workload: str | None = None,
+    kernel: str | Sequence[str] | None = None,
     set: Mapping[str, Any] | None = None,
 ) -> str:
     """The scenario of `knee compare`. Raises `UsageError` and `ScenarioError`.
@@ -71,6 +82,7 @@ def comparison(
         "warmup": _warmup(duration) if warmup is None else warmup,
         "repeat": repeat,
         "seed": seed,
+        **({"kernel": kernel} if kernel is not None else {}),
         "path": {"rate": rate, "rtt": rtt, "loss": loss, "buffer": buffer, "queue": queue},
         "flow": [{**flow, "workload": workload} for flow in flows],
     }
@@ -83,7 +95,7 @@ def comparison(
 
 ARGUMENTS = {
     **{f"path.{name}": name for name in ("rate", "rtt", "loss", "buffer", "queue")},
-    **{name: name for name in ("duration", "warmup", "repeat", "seed")},
+    **{name: name for name in ("duration", "warmup", "repeat", "seed", "kernel")},
     "flow.workload": "workload",
     "flow.algorithm": "algorithms",
     "flow.count": "algorithms",

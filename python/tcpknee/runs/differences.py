@@ -46,6 +46,12 @@ class Differing:
     a: tuple[str, ...]
     b: tuple[str, ...]
 
+    @property
+    def is_rule(self) -> bool:
+        """Whether a kernel decides it where the scenario does not: `sender.send_stamps`, `flow.0.cubic.per_ack`."""
+        rule = re.sub(r"^\w+\.(\d+\.)?", "", self.key)
+        return any(known["rule"] == rule for known in _core.kernel_rules())
+
     def __str__(self) -> str:
         return f"{self.key} ({', '.join(self.a)}; {', '.join(self.b)})"
 
@@ -110,6 +116,9 @@ def diff(a: Run | str | PathLike[str], b: Run | str | PathLike[str], varying: Se
             "here; expected two runs of one scenario."
         )
     differing = _differing([(places[0][place], places[1][place]) for place in common])
+    if "kernel" in varying:
+        # What follows from it.
+        varying = [*varying, *(one.key for one in differing if one.is_rule)]
     found = {one.key for one in differing}
     if wrong := [key for key in varying if key not in found and key not in _axes(a, b)]:
         told = ", ".join(one.key for one in differing) or "no key"

@@ -156,8 +156,14 @@ def _head(diff: Diff) -> Iterator[str]:
     for letter, name, run in zip("AB", diff.names, (diff.a, diff.b), strict=True):
         yield f"{letter}  {name:{width}}  {told(run)}"
     yield how_paired(diff)
+    rules = [one.key for one in diff.differing if one.is_rule]
+    kernels = [one for one in diff.differing if one.key == "kernel"]
     for one in diff.differing:
-        yield f"The scenarios differ in {one.key}: {', '.join(one.a)} in A, {', '.join(one.b)} in B."
+        if not kernels or one.key not in rules:
+            yield f"The scenarios differ in {one.key}: {', '.join(one.a)} in A, {', '.join(one.b)} in B."
+    if kernels and rules:
+        releases = " ".join((*kernels[0].a, *kernels[0].b))
+        yield f"So {human.counted(len(rules), 'setting')} of the hosts differ: knee kernel rules {releases}"
 
 
 def _table(diff: Diff, everything: bool) -> list[str]:

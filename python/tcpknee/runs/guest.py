@@ -32,17 +32,36 @@ _LINES_KEPT = 200
 """Of what a kernel says on its console; a panic has some fifty."""
 
 
+class Guests(Kernel):
+    """Runs each repetition in a guest of its own, of the kernel that the cell names."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job, {})
+        names = [cell["kernel"] for cell in self.cells]
+        self.kernels = {name: cache.find(name) for name in dict.fromkeys(names)}
+        self.of_cell = [
+            (self.kernels[name], _names(job, index, self.kernels[name])) for index, name in enumerate(names)
+        ]
+
+    def request(self, index: int) -> dict[str, Any]:
+        kernel, names = self.of_cell[index]
+        return {"algorithms": names, "kernels": {kernel.name: kernel.release}, "host_settings": {}}
+
+    def command(self, index: int) -> tuple[str, ...]:
+        kernel, _ = self.of_cell[index]
+        return (*guest.DIES_WITH_PARENT, sys.executable, "-m", "tcpknee.runs.guest", str(kernel.program))
+
+
 @contextmanager
 def engine(job: Job) -> Iterator[Kernel]:
     """The engine for a job. Raises `KernelUnsupported`."""
-    assert job.kernel is not None
-    kernel = cache.find(job.kernel)
-    names = {
-        variant: _checked(called, plain, kernel, job.file)
-        for variant, (called, plain) in job.scenario.linux_names().items()
-    }
-    command = (*guest.DIES_WITH_PARENT, sys.executable, "-m", "tcpknee.runs.guest", str(kernel.program))
-    yield Kernel(job, names, command)
+    yield Guests(job)
+
+
+def _names(job: Job, index: int, kernel: cache.Kernel) -> dict[str, str]:
+    """What the kernel calls each algorithm of a cell."""
+    names = job.scenario.linux_names(index).items()
+    return {variant: _checked(called, plain, kernel, job.file) for variant, (called, plain) in names}
 
 
 def _checked(called: str, plain: bool, kernel: cache.Kernel, file: str) -> str:

@@ -22,7 +22,7 @@ def main() -> int:
     """As `labworker.main`."""
     text = sys.stdin.read()
     request = json.loads(text)
-    scenario = _core.parse(request["scenario"], request["file"], request["files"])
+    scenario = _core.parse(request["scenario"], request["file"], request["files"], kernels=request["kernels"])
     for name, value in scenario.check_lab().items():
         Path("/proc/sys", *name.split(".")).write_text(f"{value}\n", encoding="utf-8")
     chance = os.open("/dev/random", os.O_RDWR)

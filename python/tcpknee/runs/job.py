@@ -24,8 +24,7 @@ class Job:
     `parts`: the folder that a simulated repetition's rows go to while it runs; None keeps them in memory. `bpf`: the
     kernel engine takes our build of an algorithm also where the kernel has its own. `user`: who the scenario's programs
     run as; None where it has none. `allow_host_settings`: what the kernel has for the whole machine may be set.
-    `measure`: instruments for what a repetition costs the host, of the kernel engine. `kernel`: the name of the guest
-    engine's.
+    `measure`: instruments for what a repetition costs the host, of the kernel engine.
     """
 
     scenario: _core.Scenario
@@ -37,7 +36,6 @@ class Job:
     user: User | None = None
     allow_host_settings: bool = False
     measure: tuple[str, ...] = ()
-    kernel: str | None = None
 
 
 @contextmanager

@@ -44,16 +44,18 @@ class Kernel:
     """Runs repetitions of a scenario in labs. `names`: what the kernel calls each algorithm of the scenario;
     `host_settings`: what was set for the whole machine."""
 
-    def __init__(
-        self,
-        job: Job,
-        names: Mapping[str, str],
-        command: tuple[str, ...] = WORKER,
-        host_settings: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.job, self.names, self.command = job, dict(names), command
+    def __init__(self, job: Job, names: Mapping[str, str], host_settings: Mapping[str, Any] | None = None) -> None:
+        self.job, self.names = job, dict(names)
         self.host_settings = dict(host_settings or {})
         self.cells = job.scenario.cells
+
+    def request(self, index: int) -> dict[str, Any]:
+        """What the worker of a cell is told of the kernel."""
+        return {"algorithms": self.names, "kernels": {}, "host_settings": self.host_settings}
+
+    def command(self, index: int) -> tuple[str, ...]:
+        """The command of the worker of a cell."""
+        return WORKER
 
     def run_cell(
         self, index: int, rep: int, *, cancel: Any = None, progress: Callable[[int], object] | None = None
@@ -66,9 +68,8 @@ class Kernel:
             "cell": index,
             "rep": rep,
             "seed": manifest.seed_of({"seed": self.job.scenario.seed}, self.cells[index]),
-            "algorithms": self.names,
             "parent": os.getpid(),
-            "host_settings": self.host_settings,
+            **self.request(index),
         }
         with ExitStack() as stack:
             measuring = stack.enter_context(closing(Measuring(self.job.measure, index, rep)))
@@ -95,7 +96,7 @@ class Kernel:
         where = f"{request['file']}: cell {request['cell']}, repetition {request['rep']}"
         # A session of its own: Ctrl-C in a terminal reaches this process only, which then ends its labs in order.
         process = subprocess.Popen(
-            self.command,
+            self.command(request["cell"]),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,

@@ -3,10 +3,10 @@
     python -m tcpknee.runs.labworker < REQUEST
 
 REQUEST is an object: `scenario` `file` (text and name), `files` (text of each file that the scenario names, by its
-path), `cell` `rep`, `algorithms` (what the kernel calls each of the scenario's), `output` (folder for what programs
-print), `host_settings` (what was set for the whole machine), `seed` (of a guest kernel's random numbers), `part`
-(descriptor for the tables), `parent` (who asks); where the scenario has programs, `user` (whom they run as) and
-`run_as` (what it takes to become that user, or null).
+path), `kernels` (what built ones call themselves, by their names), `cell` `rep`, `algorithms` (what the kernel calls
+each of the scenario's), `output` (folder for what programs print), `host_settings` (what was set for the whole
+machine), `seed` (of a guest kernel's random numbers), `part` (descriptor for the tables), `parent` (who asks); where
+the scenario has programs, `user` (whom they run as) and `run_as` (what it takes to become that user, or null).
 Standard output gets lines of JSON: `{"hosts": [SENDER, RECEIVER]}`, the inodes of their network namespaces, once they
 are there; `{"t_ns": …}` now and then; `{"measuring": true}` after the warm-up and `false` at the end; `{"error": CLASS,
 "message": …}`, `{"done": true}`.
@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def _run(request: Mapping[str, Any]) -> None:
-    scenario = _core.parse(request["scenario"], request["file"], request["files"])
+    scenario = _core.parse(request["scenario"], request["file"], request["files"], kernels=request["kernels"])
     output = Path(request["output"])
     measured = scenario.run_in_lab(
         request["cell"],

@@ -7,17 +7,18 @@ scenario           its text, verbatim;  scenario_sha256 its hash
 seed repeat        as the scenario says
 cells              per cell: index, hash (of what an engine is given: cells of one version that are alike have
                    the same), axes, describe (positions in facts), cautions (what its settings are warned of),
-                   duration_ns, warmup_ns, rate_bits_per_sec, rtt_ns, bdp_bytes, buffer_bytes, buffer_pkts,
-                   flows (group, name, algorithm, workload, count); samples, the columns of the table samples that
-                   were chosen; null: all; phase_noise_ns, the lateness of hosts that shows whether its shares depend
-                   on their phase; null: they cannot; is_random, whether anything on the path is drawn
+                   kernel (whose rules it has, or that boots; null: none is named), duration_ns, warmup_ns,
+                   rate_bits_per_sec, rtt_ns, bdp_bytes, buffer_bytes, buffer_pkts, flows (group, name, algorithm,
+                   workload, count); samples, the columns of the table samples that were chosen; null: all;
+                   phase_noise_ns, the lateness of hosts that shows whether its shares depend on their phase; null:
+                   they cannot; is_random, whether anything on the path is drawn
 facts              (key, value, doc) of what describes cells, each once. `datasets.manifest.read` puts them in the
                    place of their positions
 expects            assert and line of each [[expect]]
 published          value, figure, source and line of each [[published]]
 engine             "sim", "kernel" or "guest";  engine_version the version of tcpknee
 bpf                of the kernel engine: our build of each algorithm, also where the kernel has its own
-guest              of the guest engine: the kernel that was booted (`kernels.cache.Kernel`)
+guests             of the guest engine: the kernels that were booted (`kernels.cache.Kernel`)
 measure            of the kernel engine: the instruments for what a repetition costs the host, where there are some
 labs               of the kernel engine: the settings of each lab that differs from the others, as read back, what the
                    kernel calls each algorithm of the scenario, and where it has programs whom they ran as
@@ -52,7 +53,7 @@ def describe(
     engine: str = "sim",
     bpf: bool = False,
     measure: Sequence[str] = (),
-    guest: Mapping[str, Any] | None = None,
+    guests: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """A run about to begin. `scenario` is a `_core.Scenario`."""
     return {
@@ -74,7 +75,7 @@ def describe(
         "engine_version": provenance.engine_version(),
         **({"bpf": bpf} if engine == "kernel" else {}),
         **({"measure": list(measure)} if measure else {}),
-        **({"guest": dict(guest)} if guest else {}),
+        **({"guests": [dict(guest) for guest in guests]} if guests else {}),
         "versions": provenance.versions(),
         "host": provenance.host(),
         "command": command,
@@ -98,8 +99,8 @@ def seed_of(run: Mapping[str, Any], cell: Mapping[str, Any]) -> int:
 
 def kernel_of(run: Mapping[str, Any]) -> str:
     """The kernel that carried the flows of a run that was not simulated."""
-    guest = run.get("guest")
-    return f"a guest of Linux {guest['release']}" if guest else str(run["host"]["kernel"])
+    releases = ", ".join(guest["release"] for guest in run.get("guests", ()))
+    return f"guests of Linux {releases}" if releases else str(run["host"]["kernel"])
 
 
 def session(workers: int) -> dict[str, Any]:
@@ -130,7 +131,7 @@ def check_same(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> 
             f"{folder}: --resume: the scenario differs from the one that began this run ({old['file']}). "
             "Run it into another --out, or give no scenario to go on with the stored one."
         )
-    if any(old.get(name) != new.get(name) for name in ("engine", "bpf", "measure", "guest")):
+    if any(old.get(name) != new.get(name) for name in ("engine", "bpf", "measure", "guests")):
         raise RunFolderError(
             f"{folder}: --resume: got {_engine(new)}; this run was begun with {_engine(old)}. Run it into another "
             "--out, or leave the options out to go on as it was begun."
@@ -154,5 +155,9 @@ def check_version(old: Mapping[str, Any], folder: Path) -> None:
 
 def _engine(meta: Mapping[str, Any]) -> str:
     measured = f" --measure {','.join(meta['measure'])}" if meta.get("measure") else ""
-    guest = f" --kernel {meta['guest']['name']} ({meta['guest']['release']})" if meta.get("guest") else ""
-    return f"--engine {meta['engine']}{guest}" + (" --bpf" if meta.get("bpf") else "") + measured
+    guests = ", ".join(f"{guest['name']} of {guest['built']}" for guest in meta.get("guests", ()))
+    return (
+        f"--engine {meta['engine']}{f' ({guests})' if guests else ''}"
+        + (" --bpf" if meta.get("bpf") else "")
+        + measured
+    )

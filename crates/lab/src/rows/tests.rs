@@ -92,7 +92,7 @@ fn flow_of(bytes: &[u8], backend: &str) -> knee_tables::Flow {
     };
     let names = Names {
         algorithms: vec![reno],
-        read_file: None,
+        ..Names::default()
     };
     let cell = knee_scenario::parse(text, "test", &names)
         .unwrap()

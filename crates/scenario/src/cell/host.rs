@@ -12,7 +12,7 @@ use super::{PACING, PACING_SOURCE, Pacing};
 
 mod choices;
 
-pub use choices::{GroTable, PacingTimer, Reception, SendStamps};
+pub use choices::{GroTable, PacingTimer, RcvbufShare, Reception, SendStamps};
 
 const SYSCTL: &str = "Linux 6.18, Documentation/networking/ip-sysctl.rst";
 const NET_SYSCTL: &str = "Linux 6.18, Documentation/admin-guide/sysctl/net.rst";
@@ -42,6 +42,11 @@ const fn socket_max(name: &'static str, doc: &'static str) -> Key {
         doc,
         NET_SYSCTL,
     )
+}
+
+const fn pacing_ratio(name: &'static str, default: &'static str, doc: &'static str) -> Key {
+    let kind = Kind::Count { min: 1, max: 1_000 };
+    key(name, kind, Value(default), doc, SYSCTL)
 }
 
 /// A count of 1 to `max` that net.core.`name` has in the kernel, for the host model.
@@ -96,8 +101,8 @@ keyed! {
         pub tsq_limits_paced: bool = key(
             "tsq_limits_paced",
             Kind::Flag,
-            Value("false"),
-            "does tcp_limit_output_bytes limit sockets that are paced, too? It does in Linux 4.20 and older, and in 6.16 and newer",
+            Value("true"),
+            "does tcp_limit_output_bytes limit sockets that are paced, too? It does not in Linux 5.0 to 6.15",
             "Linux c73e5807e4f6, \"tcp: tsq: no longer use limit_output_bytes for paced flows\"; netdev, 13 May 2025, \"tcp: always use tcp_limit_output_bytes limitation\"",
         );
         pub tcp_slow_start_after_idle: bool = key(
@@ -134,12 +139,43 @@ keyed! {
             "how many SACKs one ACK may stand for; 0 turns compression off",
             SYSCTL,
         );
+        pub tcp_comp_sack_rtt_percent: u32 = key(
+            "tcp_comp_sack_rtt_percent",
+            Kind::Count { min: 1, max: 1_000 },
+            Value("5"),
+            "how long a compressed SACK waits, in percent of the RTT; fixed before Linux 6.19",
+            "Linux 7.2, Documentation/networking/ip-sysctl.rst",
+        );
+        pub tcp_syn_linear_timeouts: u32 = key(
+            "tcp_syn_linear_timeouts",
+            Kind::Count { min: 0, max: 255 },
+            Value("4"),
+            "how many times a SYN is repeated after the same timeout before it doubles",
+            SYSCTL,
+        );
         pub pacing: Pacing = key(
             "pacing",
             PACING,
             Value("internal"),
             "who spaces packets: TCP's timer for algorithms that ask for it (internal) or for every socket (timer), or the fq qdisc for every socket",
             PACING_SOURCE,
+        );
+        pub pacing_timer: PacingTimer = key(
+            "pacing_timer",
+            Kind::Name("rule", || PacingTimer::NAMES.to_vec()),
+            Value("when-needed"),
+            "when TCP arms its pacing timer: for a packet that has to wait (when-needed), after every packet with data (every-packet), or never, as only the fq qdisc paces. A lab's kernel has its own rule",
+            "Linux 864e5c090749, \"tcp: optimize tcp internal pacing\"; 218af599fa63",
+        );
+        pub tcp_pacing_ss_ratio: u32 = pacing_ratio(
+            "tcp_pacing_ss_ratio",
+            "200",
+            "default pacing rate while the window is below half of ssthresh, in percent of cwnd/srtt",
+        );
+        pub tcp_pacing_ca_ratio: u32 = pacing_ratio(
+            "tcp_pacing_ca_ratio",
+            "120",
+            "default pacing rate otherwise, in percent of cwnd/srtt",
         );
         pub send_stamps: SendStamps = key(
             "send_stamps",
@@ -202,6 +238,27 @@ keyed! {
             Value("65536B"),
             "largest TSO packet; 0B turns segmentation offload off",
             "Linux, GSO_LEGACY_MAX_SIZE, GSO_MAX_SIZE; ip-link(8)",
+        );
+        pub tso_autosizing: bool = key(
+            "tso_autosizing",
+            Kind::Flag,
+            Value("true"),
+            "does the pacing rate bound a TSO packet to a millisecond's worth? Otherwise it has what the window lets go, up to gso_max. A lab's kernel has its own rule",
+            "Linux 95bd09eb2750, \"tcp: TSO packets automatic sizing\"",
+        );
+        pub tcp_tso_rtt_log: u32 = key(
+            "tcp_tso_rtt_log",
+            Kind::Count { min: 0, max: 31 },
+            Value("9"),
+            "what a TSO packet has beside a millisecond's worth: gso_max, halved for every 2^tcp_tso_rtt_log us of minimum RTT; 0: nothing",
+            SYSCTL,
+        );
+        pub rcvbuf_share: RcvbufShare = key(
+            "rcvbuf_share",
+            Kind::Name("share", || RcvbufShare::NAMES.to_vec()),
+            Value("measured"),
+            "how much of the receive buffer is taken for payload, which bounds the window: what full packets have shown, and until then half (measured) or a quarter (measured-from-quarter), or always half, which is tcp_adv_win_scale = 1. A lab's kernel has its own rule",
+            "Linux dfa2f0483360, \"tcp: get rid of sysctl_tcp_adv_win_scale\"",
         );
         pub grow_skb: bool = key(
             "grow_skb",
@@ -353,13 +410,6 @@ keyed! {
             Value("true"),
             "does a packet that need not wait pass fq's tree of flows by? Since Linux 6.7. For the host model",
             "Linux 076433bd78d7, \"net_sched: sch_fq: add fast path for mostly idle qdisc\"",
-        );
-        pub pacing_timer: PacingTimer = key(
-            "pacing_timer",
-            Kind::Name("rule", || PacingTimer::NAMES.to_vec()),
-            Value("when-needed"),
-            "when TCP arms its pacing timer: for a packet that has to wait (when-needed, since Linux 4.20) or after every packet with data (every-packet, Linux 4.13 to 4.19). For the host model",
-            "Linux 864e5c090749, \"tcp: optimize tcp internal pacing\"; 218af599fa63",
         );
         pub read_bytes: u64 = key(
             "read",

@@ -4,6 +4,7 @@ use knee_tables::KeptSamples;
 use knee_units::cpus::Cpus;
 use knee_units::{Nanos, Rate};
 
+use crate::key::names::Kernel;
 use crate::key::profile::{self, Profile};
 use crate::key::value::{ANY, Value};
 use crate::key::{Key, Kind};
@@ -341,6 +342,21 @@ impl Field for Bytes {
 }
 
 impl Choice for Bytes {}
+
+impl Field for Kernel {
+    fn read(values: &[Option<&Value>]) -> Option<Kernel> {
+        match values {
+            [Some(Value::Kernel(kernel))] => Some(kernel.clone()),
+            _ => None,
+        }
+    }
+
+    fn shown(&self, _kind: &Kind) -> Vec<String> {
+        vec![self.name.clone()]
+    }
+}
+
+impl Choice for Kernel {}
 
 impl<T: Choice> Field for Option<T> {
     fn read(values: &[Option<&Value>]) -> Option<Option<T>> {

@@ -13,7 +13,7 @@ use knee_units::{Nanos, Rate};
 use toml_edit::Value as Toml;
 
 use crate::key::error::{Problem, nearest};
-use crate::key::names::Names;
+use crate::key::names::{Kernel, Names};
 use crate::key::profile::{Profile, ProfileError};
 use crate::key::sizes::{SizeError, SizeSpec};
 use crate::key::{Kind, cost_names, loss_names, size_names};
@@ -49,6 +49,7 @@ pub enum Value {
     Buffer(BufferSize),
     Name(&'static str),
     Text(String),
+    Kernel(Kernel),
     /// Of an algorithm or a queue, in its own unit.
     Param(f64),
 }
@@ -155,6 +156,8 @@ pub fn read(
             expected: kind.forms(),
             next: "Write it with its unit, in quotes.".into(),
         }),
+        // 6.10 would be 6.1.
+        (Kind::Kernel, Toml::Float(_)) => Err(wrong("Write it in quotes.")),
         _ => Err(wrong("")),
     }
 }
@@ -368,6 +371,7 @@ fn read_text(
                 names.algorithms.iter().map(|a| a.name.as_str()).collect(),
             )),
         },
+        Kind::Kernel => names.kernel(text).map(Value::Kernel).ok_or_else(wrong),
         Kind::Line => {
             let fits =
                 !text.trim().is_empty() && text.len() <= 1_000 && !text.contains(char::is_control);

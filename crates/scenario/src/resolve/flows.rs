@@ -10,6 +10,7 @@ use knee_units::Nanos;
 use super::Resolver;
 use crate::cell::FlowSpec;
 use crate::keys::Section;
+use crate::rules;
 use crate::workload::{self, WorkloadSpec};
 
 /// Most connections of a cell.
@@ -93,12 +94,21 @@ impl Resolver<'_> {
             self.flow_rtt(section, rtts, hops.clone())
         });
         starts?;
-        let params = self.point.params(section, "algorithm").into_iter();
+        let set = self.point.params(section, "algorithm").into_iter();
+        let mut params: Vec<(String, u32)> =
+            set.map(|(name, value)| (name, value as u32)).collect();
+        let of_kernel =
+            (self.point.release.into_iter()).flat_map(|release| rules::params(&algorithm, release));
+        for (name, value) in of_kernel {
+            if params.iter().all(|(known, _)| known != name) {
+                params.push((name.into(), value));
+            }
+        }
         Some(FlowSpec::read(
             &self.values(section),
             name,
             algorithm,
-            params.map(|(name, value)| (name, value as u32)).collect(),
+            params,
             workload?,
             rtt?,
             hops,

@@ -37,6 +37,7 @@ pub fn names() -> Names {
                 ],
             ),
         ],
+        kernels: [("patched".to_owned(), "6.12.117".to_owned())].into(),
         read_file: Some(ReadFile::of_texts(read_file)),
     }
 }

@@ -2,6 +2,7 @@
 
 mod described;
 mod flows;
+mod kernel;
 mod matrix;
 mod path;
 

@@ -22,19 +22,19 @@ fn unknown_keys_and_names_are_refused_with_what_is_known() {
             r#"duration = "10s""#,
             r#"duration = "10s"
 duratoin = "1s""#,
-            r#"s.toml:2: duratoin: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, samples, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean "duration"?"#,
+            r#"s.toml:2: duratoin: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, samples, kernel, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean "duration"?"#,
         ),
         (
             r#"duration = "10s""#,
             r#"duration = "10s"
 warm_up = "1s""#,
-            r#"s.toml:2: warm_up: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, samples, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean "warmup"?"#,
+            r#"s.toml:2: warm_up: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, samples, kernel, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean "warmup"?"#,
         ),
         (
             r#"duration = "10s""#,
             r#"duration = "10s"
 [pth]"#,
-            r#"s.toml:2: pth: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, samples, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean "path"?"#,
+            r#"s.toml:2: pth: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, samples, kernel, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean "path"?"#,
         ),
         (
             r#"rtt = "100ms""#,
@@ -192,8 +192,8 @@ algorithm = "cubic""#,
             "[path]",
             "path = 3",
             "s.toml:3: path: got 3; expected a table. Begin the table with a line [path].\n\
-             s.toml:4: rate: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, samples, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean \"path.rate\"?\n\
-             s.toml:5: rtt: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, samples, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean \"path.rtt\"?",
+             s.toml:4: rate: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, samples, kernel, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean \"path.rate\"?\n\
+             s.toml:5: rtt: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, samples, kernel, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean \"path.rtt\"?",
         ),
         (
             "[path]",

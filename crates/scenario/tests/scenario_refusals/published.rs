@@ -121,7 +121,7 @@ value = "cubic.goodput""#,
             r#"duration = "10s""#,
             r#"duration = "10s"
 publshed = []"#,
-            r#"s.toml:2: publshed: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, samples, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean "published"?"#,
+            r#"s.toml:2: publshed: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, samples, kernel, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean "published"?"#,
         ),
     ]);
 }

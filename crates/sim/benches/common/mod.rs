@@ -17,7 +17,7 @@ pub fn cell(text: &str) -> Cell {
     };
     let names = Names {
         algorithms: knee_cc::algorithms().iter().map(known).collect(),
-        read_file: None,
+        ..Names::default()
     };
     let scenario = knee_scenario::parse(text, "benchmark", &names).expect("a valid scenario");
     assert_eq!(

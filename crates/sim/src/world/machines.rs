@@ -16,7 +16,6 @@ mod veth;
 use std::collections::VecDeque;
 
 use knee_host::Cost;
-use knee_tcp::Pacing;
 use knee_tcp::segment::{FIN, SYN};
 use knee_units::NEVER;
 use knee_units::rng::Stream;
@@ -186,9 +185,6 @@ impl Ends {
             end.rx_queue = self.machines.rx_queue_of(machine, at, number);
             end.tx_queue = self.machines.tx_queue_of(machine, number);
             end.tcp.rx.read_later();
-            if of_type.tcp.settings.pacing != Pacing::Fq {
-                end.tcp.set_timer_rule(of_type.timer_rule);
-            }
         }
     }
 

@@ -49,6 +49,7 @@ fn read_cell(text: &str, read_file: Option<ReadFile>) -> Cell {
     let names = Names {
         algorithms: knee_cc::algorithms().iter().map(known).collect(),
         read_file,
+        ..Names::default()
     };
     let scenario = knee_scenario::parse(text, "test", &names)
         .unwrap_or_else(|error| panic!("{error}\n{text}"));

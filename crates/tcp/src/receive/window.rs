@@ -8,9 +8,8 @@ use knee_kit::odds::{likely, unlikely};
 /// What a wire packet takes in the receive buffer: half a page and an sk_buff,
 /// as drivers that build skbs on page fragments account it.
 const WIRE_TRUESIZE_BYTES: u64 = 2048 + 256;
-/// TCP_RMEM_TO_WIN_SCALE: ratios are of 256; half until measured.
+/// TCP_RMEM_TO_WIN_SCALE: ratios are of 256.
 const RATIO_SHIFT: u32 = 8;
-const INITIAL_RATIO: u64 = 128;
 
 #[derive(Clone, Debug)]
 pub struct ReceiveWindow {
@@ -21,6 +20,8 @@ pub struct ReceiveWindow {
     window_clamp: u64,
     rcvbuf_bytes: u64,
     scaling_ratio: u64,
+    /// Do full packets show another?
+    measures_payload: bool,
     wscale: u8,
     mss_bytes: u64,
     rcv_mss: u64,
@@ -46,7 +47,8 @@ impl ReceiveWindow {
             window_clamp: 0,
             rcvbuf_bytes: conf.settings.tcp_rmem_bytes[1],
             rcvbuf_locked: false,
-            scaling_ratio: INITIAL_RATIO,
+            scaling_ratio: u64::from(conf.settings.payload_share_q8),
+            measures_payload: conf.settings.measures_payload,
             wscale: conf.wscale,
             mss_bytes,
             // tcp_initialize_rcv_mss(): modest until data shows better.
@@ -234,7 +236,9 @@ impl ReceiveWindow {
 
     #[cold]
     fn set_mss(&mut self, len: u64) {
-        self.scaling_ratio = ((len << RATIO_SHIFT) / WIRE_TRUESIZE_BYTES).max(1);
+        if self.measures_payload {
+            self.scaling_ratio = ((len << RATIO_SHIFT) / WIRE_TRUESIZE_BYTES).max(1);
+        }
         self.window_clamp = self.full_window();
         self.rcv_mss = len;
     }

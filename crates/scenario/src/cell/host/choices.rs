@@ -35,6 +35,20 @@ named! {
         WhenNeeded = "when-needed",
         /// After every packet with data.
         EveryPacket = "every-packet",
+        /// It has none.
+        Never = "never",
+    }
+}
+
+named! {
+    /// How much of the receive buffer is taken for payload.
+    pub enum RcvbufShare {
+        /// What full packets have shown, half until then.
+        Measured = "measured",
+        /// The same, a quarter until then.
+        MeasuredFromQuarter = "measured-from-quarter",
+        /// Half.
+        Half = "half",
     }
 }
 

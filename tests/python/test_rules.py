@@ -1,0 +1,126 @@
+"""Rules by release of Linux: `kernel` in scenarios, `--kernel`, `knee kernel rules`, `knee diff --kernel`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tcpknee
+from support import knee, refused
+from tcpknee import _core
+from tcpknee.errors import ScenarioError, UsageError
+from tcpknee.runs import engines_text, rules
+
+SCENARIO = """\
+duration = "4s"
+warmup = "1s"
+[path]
+rate = "20Mbit/s"
+rtt = "20ms"
+buffer = "1bdp"
+[[flow]]
+algorithm = "cubic"
+"""
+
+
+def test_a_release_changes_what_a_simulation_gives() -> None:
+    [old, new] = tcpknee.run(SCENARIO, kernel=["3.10", "6.18"]).flows.arrow().to_pylist()
+    [plain] = tcpknee.run(SCENARIO).flows.arrow().to_pylist()
+    assert {**new, "cell": 0} == plain
+    assert old["total_retrans"] != plain["total_retrans"]
+
+
+def test_a_scenario_with_a_kernel_and_another_beside_it_is_refused() -> None:
+    with pytest.raises(UsageError, match="has a key kernel, and --kernel was given"):
+        tcpknee.run(f'kernel = "5.10"\n{SCENARIO}', kernel="7.2")
+
+
+def test_what_is_wrong_with_a_scenario_has_its_own_line() -> None:
+    with pytest.raises(ScenarioError, match=r":5: path\.rtt: got "):
+        tcpknee.run(SCENARIO.replace('"20ms"', '"20"'), kernel="7.2")
+
+
+@pytest.mark.parametrize(
+    ("engine", "kernel", "said"),
+    [
+        ("kernel", "6.12", "kernel: got 6.12 with the engine kernel, which is this host's own"),
+        ("guest", None, "kernel: got none; expected one of `knee kernel list`"),
+        ("sim", "mine", "kernel: got mine with the engine sim, which has rules by release"),
+    ],
+)
+def test_an_engine_takes_the_kernels_that_it_can_have(
+    engine: str, kernel: str | None, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "tcpknee/kernels/mine"
+    folder.mkdir(parents=True)
+    names = ("name", "release", "origin", "digest", "config", "compiler", "built")
+    facts = {**dict.fromkeys(names, "mine"), "release": "6.12.1", "schema": 1, "is_repeatable": True, "algorithms": []}
+    (folder / "kernel.json").write_text(json.dumps(facts))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(UsageError, match=said):
+        tcpknee.run(SCENARIO, engine=engine, kernel=kernel)
+
+
+def test_rules_say_what_differs_between_two_releases() -> None:
+    found = {one.rule: (one.before, one.after) for one in rules.between("4.15", "5.3")}
+    assert found["send_stamps"] == ("handover", "departure")
+    assert found["pacing_timer"] == ("every-packet", "when-needed")
+    assert found["bbr1.ack_aggregation"] == ("0", "1")
+    assert "grow_skb" not in found
+    assert list(rules.between("5.3", "5.3")) == []
+
+
+def test_each_rule_that_is_a_key_or_a_parameter_can_be_set_alone() -> None:
+    """By a scenario of one release with the rule of another."""
+    flow = '[[flow]]\nalgorithm = ["cubic", "bbr1"]\n'
+    text = SCENARIO.partition("[[flow]]")[0].replace("4s", "1100ms").replace('"1s"', '"0s"') + flow
+    run = tcpknee.run(text, kernel="3.10")
+    found = {changed.rule: diff for changed, diff in rules.alone(run, "7.2", lambda: None)}  # type: ignore[arg-type,return-value]
+    modelled = {rule["rule"] for rule in _core.kernel_rules() if rule["subject"] != "not modelled"}
+    assert {rule for rule, diff in found.items() if diff is not None} == modelled - {"tsq_limits_paced"}
+    for rule, diff in found.items():
+        assert diff is None or all(one.key.endswith(rule) for one in diff.differing), rule
+
+
+def test_the_command_shows_all_rules_one_release_and_two(tmp_path: Path) -> None:
+    whole = knee("kernel", "rules", cwd=tmp_path).out
+    assert ["4.20", "departure", "ab408b6dc744"] in [line.split() for line in whole.splitlines()]
+    one = knee("kernel", "rules", "4.19", cwd=tmp_path).out
+    assert "handover" in one and "departure" not in one
+    two = knee("kernel", "rules", "4.15", "5.3", cwd=tmp_path).out
+    assert "send_stamps" in two and "grow_skb" not in two
+    assert len(json.loads(knee("kernel", "rules", "--json", cwd=tmp_path).out)["rules"]) == len(_core.kernel_rules())
+    refused(knee("kernel", "rules", "9.9", cwd=tmp_path), 'got "9.9"; expected a release from 3.10 to 7.2')
+
+
+def test_diff_of_two_kernels_names_the_rule_that_made_the_difference(tmp_path: Path) -> None:
+    """Of 6.9 and 6.10 behind a policer: whether a packet takes what it lacks from the next skb."""
+    file = tmp_path / "policed.toml"
+    policed = SCENARIO.replace("[[flow]]", 'policer_rate = "10Mbit/s"\npolicer_burst = "30kB"\n[[flow]]')
+    file.write_text(f"repeat = 3\n{policed.replace('cubic', 'reno')}")
+    found = knee("diff", "--kernel", "6.9,6.10", str(file), cwd=tmp_path)
+    assert found.code == 0, found.err
+    assert "Rules of 6.9, each by itself as 6.10 has it" in found.out
+    assert "grow_skb: false -> true  (8ee602c63520" in found.out
+    assert "The scenarios differ in kernel: 6.9 in A, 6.10 in B." in found.out
+    assert "So 4 settings of the hosts differ: knee kernel rules 6.9 6.10" in found.out
+
+
+def test_engines_are_named_once_each(tmp_path: Path) -> None:
+    words = ("compare", "cubic", "--duration", "1s", "--engine")
+    refused(knee(*words, "sim,sim", cwd=tmp_path), 'got "sim,sim"; expected each engine once')
+    refused(knee(*words, "sim,ns3", cwd=tmp_path), 'got "ns3"; expected some of sim, kernel, guest')
+
+
+def test_runs_of_several_engines_are_one_table() -> None:
+    """A block per algorithm, with the kernel beside the engine."""
+    text = SCENARIO.replace('"cubic"', '["cubic", "reno"]')
+    runs = [tcpknee.run(text), tcpknee.run(text, kernel=["4.15", "7.2"])]
+    lines = engines_text.lines(runs)
+    assert lines[0].split() == ["goodput,", "Mbit/s", "srtt", "p50,", "ms", "retransmitted,", "%"]
+    assert [line.split("  ")[0] or line.split("  ")[1] for line in lines[2:]] == [
+        *("cubic", "sim", "sim, rules of 4.15", "sim, rules of 7.2"),
+        *("reno", "sim", "sim, rules of 4.15", "sim, rules of 7.2"),
+    ]
