@@ -80,7 +80,9 @@ def test_engines_and_kernels_stand_in_one_table(kernel: cache.Kernel, tmp_path: 
     found = subprocess.run(
         [sys.executable, "-m", "tcpknee", *words], capture_output=True, text=True, check=True, cwd=tmp_path
     )
-    rows = [line.split("  ")[1] for line in found.stdout.splitlines() if line.startswith(("  sim", "  guest", "  kernel"))]
+    rows = [
+        line.split("  ")[1] for line in found.stdout.splitlines() if line.startswith(("  sim", "  guest", "  kernel"))
+    ]
     assert rows[:2] == [f"sim, rules of {kernel.name}", f"guest {kernel.name}"]
     assert rows[2].startswith("kernel Linux ")
 
