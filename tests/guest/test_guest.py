@@ -87,6 +87,25 @@ def test_engines_and_kernels_stand_in_one_table(kernel: cache.Kernel, tmp_path: 
     assert rows[2].startswith("kernel Linux ")
 
 
+@pytest.mark.parametrize(
+    "queue",
+    [
+        'queue = "cake"\ncake.bandwidth = "20Mbit/s"',
+        'queue = "red"\nred.min = "30kB"\nred.max = "90kB"\nred.burst = 50',
+        'queue = "pie"\npie.tupdate = "20ms"\npie.target = "10ms"\npie.ecn = true',
+        'queue = "fq_codel"\nfq_codel.ce_threshold = "1ms"\nfq_codel.flows = 16',
+        'policer_rate = "10Mbit/s"\npolicer_burst = "60kB"',
+    ],
+)
+def test_queues_are_the_kernels_own(kernel: cache.Kernel, queue: str) -> None:
+    """And fill the path as the simulator's do."""
+    text = scenario('"cubic"', f"{queue}\n", seconds=6).replace('"1bdp"', '"400packets"')
+    guest = tcpknee.run(text, engine="guest", kernel=kernel.name)
+    assert set(guest.links.arrow()["backend"].to_pylist()) == {"netem"}
+    [there], [here] = (run.flows.arrow().to_pylist() for run in (guest, tcpknee.run(text, kernel=kernel.name)))
+    assert there["goodput_bits_per_sec"] == pytest.approx(here["goodput_bits_per_sec"], rel=0.1)
+
+
 def test_time_in_a_guest_is_exact(kernel: cache.Kernel) -> None:
     found = tcpknee.run(scenario('"cubic"'), engine="guest", kernel=kernel.name)
     (flow,) = found.flows.arrow().to_pylist()

@@ -4,7 +4,7 @@
 //! ```text
 //! sender ── to-sender [router] to-receiver ── receiver
 //!           netem: back delay, ACK loss        netem: loss, data delay
-//!                                              └ tbf: rate
+//!                                              └ tbf, in virtual time htb: rate
 //!                                                └ the queue
 //! ```
 //!
@@ -12,6 +12,7 @@
 //! direction's delay is in front of the bottleneck and not behind it as in
 //! tcpknee's own link; round-trip time, queue and rate are the same.
 
+mod qdisc;
 mod router;
 mod stats;
 mod watch;
@@ -27,6 +28,7 @@ use knee_path::Path;
 use knee_path::impairment::{ImpairmentSpec, Stage};
 use knee_path::loss::{LossSpec, Pattern};
 use knee_path::queue::BufferLimit;
+use knee_path::queue::policer::{Action, PolicerSpec};
 use knee_units::{Nanos, Rate};
 
 /// The router's device towards the sending hosts.
@@ -79,22 +81,17 @@ pub fn commands(config: &LinkConfig) -> Result<String, Unsupported> {
     let least = config.groups.iter().map(|group| group.rtt.0).min();
     let data_delay = Nanos(least.unwrap_or(path.rtt.0) / 2);
     let mut batch = String::new();
-    let mut line = |text: String| {
-        let _ = writeln!(batch, "qdisc add dev {text}");
-    };
     let data = netem(data_delay, &impaired(path, false), &path.loss)?;
     let overhead = i64::from(path.overhead_bytes) - ETHERNET_BYTES;
-    line(format!(
-        "{TO_RECEIVER} root handle 1: stab overhead {overhead} {data}"
-    ));
+    let _ = writeln!(
+        batch,
+        "qdisc add dev {TO_RECEIVER} root handle 1: stab overhead {overhead} {data}"
+    );
     if let Some(rate) = path.rate {
-        line(format!(
-            "{TO_RECEIVER} parent 1:1 handle 2: {}",
-            bottleneck(rate, path)?
-        ));
-        if let Some(queue) = queue(path) {
-            line(format!("{TO_RECEIVER} parent 2:1 handle 3: {queue}"));
-        }
+        bottleneck(&mut batch, rate, path)?;
+    }
+    if let Some(policer) = &path.policer {
+        police(&mut batch, policer);
     }
     let delays: Vec<(Ipv4Addr, Nanos)> = config
         .groups
@@ -110,8 +107,12 @@ pub fn commands(config: &LinkConfig) -> Result<String, Unsupported> {
 fn beyond(path: &Path) -> Option<&'static str> {
     let asked = [
         (path.rate_trace.is_some(), "rate"),
-        (!has_qdisc(path), "queue"),
-        (path.policer.is_some(), "policer_rate"),
+        (path.rate.is_some() && qdisc::queue(path).is_none(), "queue"),
+        (
+            path.policer
+                .is_some_and(|policer| policer.action != Action::Drop),
+            "policer_action",
+        ),
         (!path.rtt_changes.is_empty(), "rtt_change"),
     ];
     let lacks = |spec: &&ImpairmentSpec| spec.kind.netem.is_none();
@@ -180,40 +181,59 @@ fn netem(delay: Nanos, impaired: &str, loss: &LossSpec) -> Result<String, Unsupp
     Ok(text)
 }
 
-fn bottleneck(rate: Rate, path: &Path) -> Result<String, Unsupported> {
+/// What lets packets go at the path's rate, and the queue below it. In virtual time a packet goes when the one before it is
+/// through; a real timer is late, which a bucket of some packets makes up for.
+fn bottleneck(batch: &mut String, rate: Rate, path: &Path) -> Result<(), Unsupported> {
     let packet = u64::from(path.mtu_bytes + path.overhead_bytes);
-    let burst = rate.bytes_in(BURST).max(2 * packet);
-    let limit = match path.buffer {
-        BufferLimit::Bytes(bytes) if bytes > UNLIMITED_BYTES => {
-            return Err(Unsupported::Buffer(bytes));
-        }
-        BufferLimit::Bytes(bytes) => bytes,
-        BufferLimit::Packets(_) | BufferLimit::Unlimited => UNLIMITED_BYTES,
-    };
-    Ok(format!(
-        "tbf rate {}bit burst {burst} limit {limit}",
-        rate.bits_per_sec()
-    ))
-}
-
-/// Is the path's queue a qdisc with the same limit? Qdiscs count packets, take
-/// their parameters in words of their own, and red, cake and others theirs too.
-fn has_qdisc(path: &Path) -> bool {
-    const BY_PACKETS: &[&str] = &["codel", "fq_codel", "pie", "fq_pie", "fq"];
-    path.queue == "fifo"
-        || BY_PACKETS.contains(&path.queue)
-            && path.queue_params.are_defaults()
-            && matches!(path.buffer, BufferLimit::Packets(_))
-}
-
-/// The queue below the token bucket, `None` for the one that tbf brings: a
-/// FIFO of bytes.
-fn queue(path: &Path) -> Option<String> {
-    match (path.queue, path.buffer) {
-        ("fifo", BufferLimit::Packets(packets)) => Some(format!("pfifo limit {packets}")),
-        (name, BufferLimit::Packets(packets)) => Some(format!("{name} limit {packets}")),
-        _ => None,
+    if let BufferLimit::Bytes(bytes) = path.buffer
+        && bytes > UNLIMITED_BYTES
+    {
+        return Err(Unsupported::Buffer(bytes));
     }
+    let queue = qdisc::queue(path).ok_or(Unsupported::Key("queue"))?;
+    let rate_bits = rate.bits_per_sec();
+    let _ = if qdisc::shapes(path) {
+        writeln!(
+            batch,
+            "qdisc add dev {TO_RECEIVER} parent 1:1 handle 2: {queue}"
+        )
+    } else if is_user_mode_linux() {
+        writeln!(
+            batch,
+            "qdisc add dev {TO_RECEIVER} parent 1:1 handle 2: htb default 1\n\
+             class add dev {TO_RECEIVER} parent 2: classid 2:1 htb rate {rate_bits}bit ceil {rate_bits}bit burst 1 cburst 1 quantum {packet}\n\
+             qdisc add dev {TO_RECEIVER} parent 2:1 handle 3: {queue}"
+        )
+    } else {
+        let burst = rate.bytes_in(BURST).max(2 * packet);
+        let limit = match path.buffer {
+            BufferLimit::Bytes(bytes) if path.queue == "fifo" => bytes,
+            _ => UNLIMITED_BYTES,
+        };
+        let _ = writeln!(
+            batch,
+            "qdisc add dev {TO_RECEIVER} parent 1:1 handle 2: tbf rate {rate_bits}bit burst {burst} limit {limit}"
+        );
+        match path.queue == "fifo" && !matches!(path.buffer, BufferLimit::Packets(_)) {
+            // It brings one of bytes.
+            true => Ok(()),
+            false => writeln!(
+                batch,
+                "qdisc add dev {TO_RECEIVER} parent 2:1 handle 3: {queue}"
+            ),
+        }
+    };
+    Ok(())
+}
+
+/// A policer in front of the path.
+fn police(batch: &mut String, policer: &PolicerSpec) {
+    let (rate, burst) = (policer.rate.bits_per_sec(), policer.burst_bytes);
+    let _ = writeln!(
+        batch,
+        "qdisc add dev {TO_SENDER} clsact\n\
+         filter add dev {TO_SENDER} ingress matchall action police rate {rate}bit burst {burst} conform-exceed drop/ok"
+    );
 }
 
 /// Does the kernel's emulation carry more than tcpknee's own link, which is
@@ -222,11 +242,11 @@ fn queue(path: &Path) -> Option<String> {
 /// and the link's system calls cost fifty times what netem does.
 pub fn is_faster(path: &Path) -> bool {
     const USER_RATE_BITS_PER_SEC: u64 = 2_000_000_000;
-    path.policer.is_none()
-        && (is_user_mode_linux()
-            || path
+    is_user_mode_linux()
+        || path.policer.is_none()
+            && path
                 .rate
-                .is_none_or(|rate| rate.bits_per_sec() > USER_RATE_BITS_PER_SEC))
+                .is_none_or(|rate| rate.bits_per_sec() > USER_RATE_BITS_PER_SEC)
 }
 
 /// Is the running kernel a program of another one's?
@@ -427,29 +447,87 @@ mod tests {
         );
     }
 
-    #[test]
-    fn a_queue_is_a_qdisc_only_with_a_limit_in_packets() {
+    fn queued(name: &'static str, buffer: BufferLimit, set: &[(&str, f64)]) -> LinkConfig {
         let mut config = config(&[40]);
-        config.path.queue = "fq_codel";
-        assert_eq!(commands(&config), Err(Unsupported::Key("queue")));
-        config.path.buffer = BufferLimit::Packets(170);
-        let text = commands(&config).unwrap();
-        assert!(text.contains("handle 3: fq_codel limit 170"), "{text}");
-        config.path.queue = "cake";
-        assert_eq!(commands(&config), Err(Unsupported::Key("queue")));
+        let kind = knee_path::queue::find(name);
+        config.path.queue = name;
+        config.path.queue_params = Params::defaults(kind.expect("it is a queue").params);
+        for (name, value) in set {
+            config.path.queue_params.set(name, *value);
+        }
+        config.path.buffer = buffer;
+        config
     }
 
     #[test]
-    fn a_policer_is_left_to_the_own_link() {
+    fn a_queue_that_counts_packets_takes_no_limit_in_bytes() {
+        let bytes = queued("fq_codel", BufferLimit::Bytes(500_000), &[]);
+        assert_eq!(commands(&bytes), Err(Unsupported::Key("queue")));
+        let step = queued("step", BufferLimit::Packets(170), &[]);
+        assert_eq!(commands(&step), Err(Unsupported::Key("queue")));
+    }
+
+    #[test]
+    fn queues_are_qdiscs_with_the_parameters_that_tc_has_words_for() {
+        let packets = BufferLimit::Packets(170);
+        let red = [("min", 3e4), ("max", 9e4), ("burst", 50.0)];
+        let twice = 20_000_000.0;
+        for (name, buffer, set, said) in [
+            ("fq_codel", packets, &[][..], "fq_codel limit 170 ecn\n"),
+            (
+                "codel",
+                packets,
+                &[("ce_threshold", 1e6), ("ecn", 1.0), ("target", 2e6)],
+                "codel limit 170 target 2000us ecn ce_threshold 1000us\n",
+            ),
+            (
+                "pie",
+                packets,
+                &[("tupdate", 2e7)],
+                "pie limit 170 tupdate 20000us noecn nobytemode no_dq_rate_estimator\n",
+            ),
+            (
+                "dualpi2",
+                BufferLimit::Packets(10_000),
+                &[],
+                "handle 3: dualpi2\n",
+            ),
+            (
+                "red",
+                packets,
+                &red,
+                "red limit 255000 min 30000 max 90000 avpkt 1000 burst 50 probability 0.02 bandwidth 100000000bit\n",
+            ),
+            (
+                "cake",
+                BufferLimit::Unlimited,
+                &[("bandwidth", twice)],
+                "parent 1:1 handle 2: cake bandwidth 20000000bit diffserv3 triple-isolate no-ack-filter\n",
+            ),
+        ] {
+            let text = commands(&queued(name, buffer, set)).unwrap();
+            assert!(text.contains(said), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_policer_stands_in_front_and_on_a_host_is_left_to_the_own_link() {
         let mut config = config(&[40]);
         config.path.rate = None;
         assert!(is_faster(&config.path));
-        config.path.policer = Some(knee_path::queue::policer::PolicerSpec {
+        let policer = |action| PolicerSpec {
             rate: Rate::from_bits_per_sec(10_000_000).unwrap(),
             burst_bytes: 64_000,
-            action: knee_path::queue::policer::Action::Drop,
-        });
+            action,
+        };
+        config.path.policer = Some(policer(Action::Drop));
         assert!(!is_faster(&config.path));
-        assert_eq!(commands(&config), Err(Unsupported::Key("policer_rate")));
+        let text = commands(&config).unwrap();
+        assert!(
+            text.contains("ingress matchall action police rate 10000000bit burst 64000"),
+            "{text}"
+        );
+        config.path.policer = Some(policer(Action::Mark));
+        assert_eq!(commands(&config), Err(Unsupported::Key("policer_action")));
     }
 }
