@@ -147,12 +147,12 @@ bench: fast ## speed, memory and start-up time, with the facts of this machine
 paired: fast ## our builds in the kernel against the kernel's own, ten pairs each (needs root, ten minutes)
 	$(BIN)/python tools/paired_builds.py
 
-# The kernel that `make reference` measures: 6.12 or 6.1, of Debian's source package linux-source-KERNEL.
+# The kernel that `make reference` measures, as `knee kernel add` takes it.
 KERNEL ?= 6.12
 MEASURE := $(BIN)/python reference/measure.py $(KERNEL)
 .PHONY: reference
-reference: $(VENV)/.core ## measure what a real kernel does, in virtual time: KERNEL=6.12 or 6.1 (half an hour; reference/README.md)
-	@tools/need.sh cc make ip ethtool nsenter kernel-build
+reference: $(VENV)/.core ## measure what a real kernel does, in virtual time: KERNEL=6.12, 7.2 (half an hour; reference/README.md)
+	@tools/need.sh cc make ip kernel-build
 	$(MEASURE) algorithms queues -o reference/linux-$(KERNEL).csv
 	$(MEASURE) two-flows -o reference/linux-$(KERNEL)-two-flows.csv
 

@@ -17,17 +17,13 @@ ALGORITHMS = (
 
 HOSTS = {
     "path.mtu": "1500B",
-    "sender.tcp_wmem_max": "4MiB",
-    "sender.tcp_limit_output_bytes": "1MiB",
     "sender.gro": "false",
     "sender.rx_coalesce": "0s",
-    "receiver.tcp_rmem_max": "6MiB",
     "receiver.gro": "false",
     "receiver.rx_coalesce": "0s",
-    "flow.blocking": "true",
     "flow.write": "128KiB",
 }
-"""How every host is set: as Linux 6.12 is with a gigabyte of memory or more, without GRO, as a veth has none."""
+"""How every host is set: as its kernel has it, without GRO, as a veth has none."""
 
 
 @dataclass(frozen=True)

@@ -2,49 +2,36 @@
 
     measure.py 6.12 algorithms queues -o reference/linux-6.12.csv
 
-Runs that the file holds already are kept, unless --again is given. Each run boots the kernel (user-mode Linux) anew.
+Runs that the file holds already are kept, unless --again is given. The engine guest boots the kernel anew for each run.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import hashlib
-import shutil
-import statistics
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-import build
-import cell as cells
 import matrices
-from tcpknee import _core
-from tcpknee.errors import KernelUnsupported
-from tcpknee.kernels import guest
+from tcpknee import provenance
+from tcpknee.errors import EngineError, KernelUnsupported
+from tcpknee.kernels import building, cache
 from tcpknee.kernels.cache import Kernel
-from tcpknee.validation.references import reference
+from tcpknee.runs import api, guest
+from tcpknee.runs.job import Job
+from tcpknee.runs.progress import Phase
+from tcpknee.validation.references import beside, reference
 from tcpknee.validation.references.reference import Reference, Row
-
-HERE = Path(__file__).resolve().parent
-SCRIPTS = (HERE / "cell.py", HERE / "guest" / "flow.c")
-"""What decides on a result, beside the kernel."""
-
-DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in SCRIPTS)).hexdigest()[:12]
-
-MOST_SECONDS = 1800.0
-"""Of real time for one run."""
 
 
 def main() -> int:
     given = _arguments()
-    kernel = build.kernel(given.version)
+    kernel = find(given.version)
     out = Path(given.output)
     wanted = [
         cell
@@ -56,7 +43,7 @@ def main() -> int:
     facts = {
         "kernel": kernel.release,
         "hz": "250",
-        "clock": "virtual (user-mode Linux, time-travel=inf-cpu)",
+        "clock": "virtual (the engine guest)",
     }
     store = Store(out, facts, settings)
     todo = [
@@ -77,8 +64,8 @@ def main() -> int:
         cell, run = item
         began_run = time.monotonic()
         try:
-            store.put(cell, run, measure(kernel, cell, settings, run))
-        except (Failed, cells.Unsupported) as error:
+            store.put(cell, run, measure(cell, settings, run))
+        except EngineError as error:
             failed.append(f"{describe(cell)}, run {run}: {error}")
             print(f"FAILED {failed[-1]}", flush=True)
             return
@@ -114,11 +101,17 @@ def _means(cell: matrices.Cell, only: str) -> bool:
     return only == cell.group or only in {flow["flow.algorithm"] for flow in cell.flows}
 
 
+def find(version: str) -> Kernel:
+    """The kernel of that version (`knee kernel add`), which is built when it is not there."""
+    try:
+        return cache.find(version)
+    except KernelUnsupported:
+        return building.add(version, phase=lambda title: Phase(title, lines=True))
+
+
 def hosts(version: str) -> dict[str, str]:
     """Settings of every cell on that kernel."""
-    major, minor = (int(part) for part in version.split(".")[:2])
-    grows = (major, minor) >= (6, 10)
-    return {**matrices.HOSTS, "sender.grow_skb": "true" if grows else "false"}
+    return {"kernel": version, **matrices.HOSTS}
 
 
 def describe(cell: matrices.Cell) -> str:
@@ -148,7 +141,7 @@ class Store:
             "group": cell.group,
             "run": str(run),
             "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
-            "scripts": DIGEST,
+            "scripts": provenance.engine_version(),
         }
         rows = [
             Row({**labels, "flow": str(i)}, {**cell.settings, **flow}, metrics)
@@ -180,73 +173,20 @@ def _order() -> dict[tuple[Any, ...], int]:
 _ORDER = _order()
 
 
-class Failed(Exception):
-    """A run that gave no result."""
-
-
-def measure(kernel: Kernel, cell: matrices.Cell, settings: Mapping[str, str], run: int) -> list[dict[str, float]]:
-    """The metrics of each flow of a run. Raises `Failed`, `Unsupported`."""
-    parsed = parse(cell, settings)
-    name = hashlib.sha256(f"{_key(cell)} {run}".encode()).hexdigest()[:16]
-    folder = build.BUILT / "cells" / kernel.name / name
-    shutil.rmtree(folder, ignore_errors=True)
-    cells.write(folder, parsed, build.flow())
-    boot(kernel, folder, run)
-    found = metrics(folder / "samples.csv", parsed)
-    shutil.rmtree(folder)
-    return found
-
-
-def parse(cell: matrices.Cell, settings: Mapping[str, str]) -> Mapping[str, Any]:
-    """The cell as a scenario has it, with every value resolved."""
-    of_hosts = {key: value for key, value in settings.items() if not key.startswith("flow.")}
+def scenario(cell: matrices.Cell, settings: Mapping[str, str]) -> str:
+    """The cell as a scenario."""
+    shared = {key: value for key, value in settings.items() if not key.startswith("flow.")}
     of_flows = {key: value for key, value in settings.items() if key.startswith("flow.")}
-    text = reference.scenario({**of_hosts, **cell.settings}, [{**of_flows, **flow} for flow in cell.flows])
-    [parsed] = _core.parse(text, describe(cell)).cells
-    return parsed
+    flows = [{**of_flows, **flow} for flow in cell.flows]
+    return reference.scenario({**shared, **cell.settings}, flows, repeat=cell.runs)
 
 
-def boot(kernel: Kernel, folder: Path, run: int) -> None:
-    """Boots the kernel with a cell and waits for its end. Raises `Failed`."""
-    work = "sh -e ./setup.sh >setup.log 2>&1 && sh -e ./run.sh >run.log 2>&1"
-    process = guest.boot(kernel.program, folder, work, seed=run)
-    try:
-        console, _ = process.communicate(timeout=MOST_SECONDS)
-        code = guest.ended(process, folder, console.decode(errors="replace").splitlines())
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-        raise Failed(f"no end after {MOST_SECONDS:.0f} s; see {folder}") from None
-    except KernelUnsupported as error:
-        raise Failed(f"{folder}: {error}") from None
-    if code:
-        logs = [folder / name for name in ("setup.log", "run.log")]
-        said = "; ".join(path.read_text(encoding="utf-8", errors="replace")[-300:] for path in logs if path.is_file())
-        raise Failed(f"{folder}: {said}")
-
-
-def metrics(samples: Path, cell: Mapping[str, Any]) -> list[dict[str, float]]:
-    """Goodput and the median of the smoothed RTT after the warm-up, retransmissions of the whole run."""
-    with samples.open(encoding="utf-8", newline="") as file:
-        rows = [{name: int(value) for name, value in row.items()} for row in csv.DictReader(file)]
-    found = []
-    for i, _ in enumerate(cell["flows"]):
-        mine = [row for row in rows if row["flow"] == i]
-        steady = [row for row in mine if row["t_ns"] >= cell["warmup_ns"]]
-        first, last = steady[0], steady[-1]
-        srtts = [row["srtt_us"] for row in steady if row["srtt_us"]]
-        if last["t_ns"] != cell["duration_ns"] or not last["data_segs_out"] or not srtts:
-            raise Failed(f"{samples}: flow {i} has no samples up to the end")
-        found.append(
-            {
-                "goodput_bits_per_sec": (last["bytes_read"] - first["bytes_read"])
-                * 8e9
-                / (last["t_ns"] - first["t_ns"]),
-                "srtt_us_p50": statistics.median(srtts),
-                "retransmit_pct": last["total_retrans"] * 100 / last["data_segs_out"],
-            }
-        )
-    return found
+def measure(cell: matrices.Cell, settings: Mapping[str, str], run: int) -> Sequence[Mapping[str, Any]]:
+    """The metrics of each flow of a run. Raises `EngineError`."""
+    text, name = scenario(cell, settings), describe(cell)
+    parsed = api.parse(text, name)
+    with guest.engine(Job(parsed, text, name)) as engine:
+        return beside.measure(engine.run_cell(0, run - 1), parsed.cells[0])
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ class _Simulator:
 
     def run_cell(self, index: int, rep: int, *, cancel: Any = None, progress: Any = None) -> Flows:
         output = self.scenarios[index].run_cell(0, rep, cancel=cancel, progress=progress)
-        return _measure(tables.of_simulator(output), self.cells[index])
+        return measure(tables.of_simulator(output), self.cells[index])
 
 
 def repetitions(cell: Cell) -> int:
@@ -115,8 +115,8 @@ def to_keep(reference: Reference, cells: Sequence[Cell], simulated: Mapping[Key,
     return Reference(reference.file, facts, reference.settings, rows)
 
 
-def _measure(found: Mapping[str, Any], cell: Mapping[str, Any]) -> Flows:
-    """Computes the metrics of each flow of a repetition; None without a value."""
+def measure(found: Mapping[str, Any], cell: Mapping[str, Any]) -> Flows:
+    """Computes the metrics of each flow of a repetition, of any engine; None without a value."""
     samples = found["samples"]
     at = {name: samples.column(name).to_numpy() for name in ("t_ns", "srtt_us", "flow")}
     steady = (at["t_ns"] >= cell["warmup_ns"]) & (at["srtt_us"] > 0)

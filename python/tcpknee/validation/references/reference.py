@@ -41,7 +41,7 @@ LABELS = ("suite", "group", "run", "flow", "date", "scripts")
 FACTS = ("kernel", "hz", "clock")
 """What a file must say of the host that it was measured on."""
 
-TIMES = ("duration", "warmup")
+OF_CELL = ("duration", "warmup", "kernel")
 TABLES = ("path.", "sender.", "receiver.", "flow.")
 """Keys of a scenario that may be set."""
 
@@ -276,7 +276,7 @@ def _comments(lines: Sequence[str], file: str) -> tuple[dict[str, str], dict[str
 def _names(names: list[str], where: str) -> list[str]:
     """Reads the names of the columns. Each must be known and unique."""
     keys = {key["path"] for key in _core.keys()}  # noqa: SIM118  (a function of the module, not of a dict)
-    known = [*LABELS, *METRICS, *sorted(key for key in keys if key.startswith(TABLES) or key in TIMES)]
+    known = [*LABELS, *METRICS, *sorted(key for key in keys if key.startswith(TABLES) or key in OF_CELL)]
     for name in names:
         # A parameter of an algorithm or a queue is no key of its own; the scenario's parser knows it.
         if name not in known and not name.startswith(("path.", "flow.")):
