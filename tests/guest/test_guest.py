@@ -144,3 +144,13 @@ def test_a_guest_that_dies_fails_its_repetition_by_name(kernel: cache.Kernel) ->
     text = scenario('"cubic"') + 'workload = "programs"\nclient = "sh -c \'echo c >/proc/sysrq-trigger\'"\n'
     with pytest.raises(EngineError, match=r"ended before its work was done.*sysrq"):
         tcpknee.run(text, engine="guest", kernel=kernel.name, programs_as_root=True)
+
+
+def test_a_program_that_never_ends_in_virtual_time_is_given_up(
+    kernel: cache.Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tcpknee.runs.guest.STILL_SEC", 8.0)
+    text = scenario('"cubic"') + 'workload = "programs"\nclient = "sh -c \'while :; do :; done\'"\n'
+    with pytest.raises(KernelUnsupported, match=r"the guest's time stands still: it said nothing for 8 s"):
+        tcpknee.run(text, engine="guest", kernel=kernel.name)
+    assert processes_of(kernel.program) == []

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import subprocess
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -148,6 +151,65 @@ def test_a_tree_that_is_too_old_is_refused(tree: Path) -> None:
     (tree / "Makefile").write_text(MAKEFILE.format(4, 19))
     with pytest.raises(KernelUnsupported, match=r"is Linux 4\.19; expected 5\.4 or newer"):
         add(str(tree))
+
+
+def test_a_tree_that_takes_another_configuration_is_refused(tree: Path, tmp_path: Path) -> None:
+    make = tmp_path / "bin/make"
+    make.write_text(MAKE.replace("echo CONFIG_HZ=250", 'sed -i /CONFIG_TUN=/d "$O/.config"; echo CONFIG_HZ=250'))
+    with pytest.raises(KernelUnsupported, match=r"its configuration did not take CONFIG_TUN=y\.$"):
+        add(str(tree))
+
+
+def test_tools_that_are_missing_are_named_in_one_line(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "TOOLS", {"nosuch-flex": "flex", "nosuch-bc": "bc"})
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    with pytest.raises(KernelUnsupported, match=r"needs flex, bc\. Install: apt-get install flex bc$"):
+        add(str(tree))
+
+
+def test_a_full_disk_is_told_as_make_told_it(tree: Path, tmp_path: Path) -> None:
+    full = 'echo "cc1: fatal error: $O/x.o: No space left on device" >&2; exit 2'
+    (tmp_path / "bin/make").write_text(MAKE.replace('grep -q broken "$input"', f"{full};: "))
+    with pytest.raises(KernelUnsupported, match=r"make linux failed:\n.*No space left on device$"):
+        add(str(tree))
+
+
+def test_a_builder_that_is_killed_anywhere_leaves_a_whole_cache(tree: Path, tmp_path: Path) -> None:
+    """The kernel before stays until the new one is whole, and the next build clears what was left."""
+    (tmp_path / "bin/make").write_text(
+        MAKE.replace("for word; do case $word in O=", "sleep 0.05\nfor word; do case $word in O=", 1)
+    )
+    add(str(tree), name="mine")
+    words = f"""
+from contextlib import nullcontext
+from tcpknee.kernels import building, guest
+building.TOOLS = {{}}
+guest.algorithms = lambda program: ("cubic",)
+building.add({str(tree)!r}, name="mine", phase=lambda title: nullcontext())
+"""
+    chance = random.Random(1)
+    for _ in range(12):
+        (tree / "net/ipv4/tcp_input.c").write_text(f"{chance.random()}\n")
+        process = subprocess.Popen([sys.executable, "-c", words])
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.3 + 0.6 * chance.random())
+        process.kill()
+        process.wait()
+        assert [kernel.name for kernel in cache.kernels()] == ["mine"]
+        assert cache.find("mine").program.is_file()
+    found = add(str(tree), name="mine")
+    assert found.program.read_text().startswith((tree / "net/ipv4/tcp_input.c").read_text())
+    assert sorted(path.name for path in cache.home().iterdir()) == [".work", "mine"]
+
+
+def test_what_was_killed_while_names_changed_is_put_right(tree: Path) -> None:
+    found = add(str(tree), name="mine")
+    found.folder.rename(cache.home() / ".mine~.4194305")
+    (cache.home() / ".other.4194305").mkdir()
+    assert list(cache.kernels()) == []
+    add(str(tree), name="another")
+    assert [kernel.name for kernel in cache.kernels()] == ["another", "mine"]
+    assert not (cache.home() / ".other.4194305").exists()
 
 
 def test_a_name_is_no_path(tree: Path) -> None:

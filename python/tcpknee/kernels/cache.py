@@ -128,10 +128,22 @@ def new(name: str) -> Path:
     if not NAME.fullmatch(name):
         raise UsageError(f'kernel: got the name "{name}"; expected letters, digits, and . _ - between them.')
     _core.Folder(home())
+    _clear()
     folder = home() / f".{name}.{os.getpid()}"
-    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, mode=0o700)
     return folder
+
+
+def _clear() -> None:
+    """Takes away what processes left that were killed in `new` and `keep`."""
+    for entry in list(home().iterdir()):
+        left = re.fullmatch(rf"\.({NAME.pattern})(~?)\.(\d+)", entry.name)
+        if left is None or (Path("/proc", left[3]).exists() and int(left[3]) != os.getpid()):
+            continue
+        if left[2] and not (home() / left[1]).exists():
+            entry.rename(home() / left[1])
+        else:
+            shutil.rmtree(entry, ignore_errors=True)
 
 
 def keep(folder: Path, program: Path, facts: dict[str, Any]) -> Kernel:
@@ -140,7 +152,7 @@ def keep(folder: Path, program: Path, facts: dict[str, Any]) -> Kernel:
     shutil.copyfile(program, folder / _PROGRAM)
     (folder / _PROGRAM).chmod(0o700)
     (folder / _FACTS).write_text(json.dumps({"schema": SCHEMA, **facts}, indent=1) + "\n", encoding="utf-8")
-    place, old = home() / name, home() / f".{name}.old.{os.getpid()}"
+    place, old = home() / name, home() / f".{name}~.{os.getpid()}"
     if place.exists():
         place.rename(old)
     folder.rename(place)

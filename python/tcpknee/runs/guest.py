@@ -1,9 +1,9 @@
 """The guest engine: a kernel that was built (`knee kernel add`) boots for each repetition, and runs it as a host would.
 
-    python -m tcpknee.runs.guest PROGRAM < REQUEST
+    python -m tcpknee.runs.guest PROGRAM SECONDS < REQUEST
 
 is the process between: it speaks as a `labworker` does, boots the kernel with one inside, and hands on what that says
-and the tables that it leaves.
+and the tables that it leaves. It gives the guest up when that said nothing for so many seconds of this host.
 """
 
 from __future__ import annotations
@@ -24,10 +24,13 @@ from tcpknee.errors import KernelUnsupported
 from tcpknee.kernels import cache, guest
 
 from .job import Job
-from .kernel import Kernel
+from .kernel import Kernel, lines
 
 _REQUEST, _PART, _SAID = "request.json", "part", "stderr"
 _PART_FD = 9
+STILL_SEC = 600.0
+"""Of this host, after which a guest that said nothing is given up."""
+
 _LINES_KEPT = 200
 """Of what a kernel says on its console; a panic has some fifty."""
 
@@ -49,7 +52,8 @@ class Guests(Kernel):
 
     def command(self, index: int) -> tuple[str, ...]:
         kernel, _ = self.of_cell[index]
-        return (*guest.DIES_WITH_PARENT, sys.executable, "-m", "tcpknee.runs.guest", str(kernel.program))
+        words = (sys.executable, "-m", "tcpknee.runs.guest", str(kernel.program), str(STILL_SEC))
+        return (*guest.DIES_WITH_PARENT, *words)
 
 
 @contextmanager
@@ -78,7 +82,7 @@ def _checked(called: str, plain: bool, kernel: cache.Kernel, file: str) -> str:
     return called
 
 
-def main(program: str) -> int:
+def main(program: str, still_sec: str) -> int:
     """Exit code 0 when the repetition was run and written, 1 when it was refused or failed."""
     request = json.load(sys.stdin)
     part, output = request["part"], Path(request["output"])
@@ -98,13 +102,21 @@ def main(program: str) -> int:
             process = guest.boot(Path(program), folder, work, seed=_seed(request), writable=writable)
             assert process.stdout is not None
             kernel_said: deque[str] = deque(maxlen=_LINES_KEPT)
-            for line in process.stdout:
-                # The console has lines of the kernel's own where something is wrong.
-                if line.startswith(b"{"):
-                    sys.stdout.buffer.write(line.rstrip() + b"\n")
-                    sys.stdout.buffer.flush()
-                else:
-                    kernel_said.append(line.decode(errors="replace"))
+            try:
+                for line in lines(process.stdout, patience_sec=float(still_sec)):
+                    # The console has lines of the kernel's own where something is wrong.
+                    if line.startswith(b"{"):
+                        sys.stdout.buffer.write(line.rstrip() + b"\n")
+                        sys.stdout.buffer.flush()
+                    else:
+                        kernel_said.append(line.decode(errors="replace"))
+            except TimeoutError:
+                process.kill()
+                process.wait()
+                raise KernelUnsupported(
+                    f"the guest's time stands still: it said nothing for {float(still_sec):g} s of this host. A "
+                    "program that computes without end, or waits without sleeping, stops its clock (docs/kernels.md)."
+                ) from None
             code = guest.ended(process, folder, kernel_said)
             sys.stderr.write((folder / _SAID).read_text(encoding="utf-8", errors="replace"))
             if code == 0:

@@ -7,12 +7,14 @@ The process is told what to run on its standard input and answers in lines of JS
 from __future__ import annotations
 
 import json
+import math
 import os
 import selectors
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -109,7 +111,7 @@ class Kernel:
         done = False
         try:
             _send(process.stdin, request)
-            for line in _lines(process.stdout, cancel):
+            for line in lines(process.stdout, cancel):
                 said = _understood(line)
                 measuring.hear(said)
                 if "t_ns" in said and progress is not None:
@@ -159,16 +161,20 @@ def _send(pipe: IO[bytes], request: Mapping[str, Any]) -> None:
         pass  # It died before it listened; how, its end will tell.
 
 
-def _lines(pipe: IO[bytes], cancel: Any) -> Iterator[bytes]:
-    """Lines as they come, until the last writer has closed the pipe. Raises `Cancelled`."""
-    rest = b""
+def lines(pipe: IO[bytes], cancel: Any = None, patience_sec: float = math.inf) -> Iterator[bytes]:
+    """Lines as they come, until the last writer has closed the pipe. Raises `Cancelled`, and `TimeoutError` when
+    nothing came for so long."""
+    rest, heard = b"", time.monotonic()
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
         while True:
             if cancel is not None and cancel.cancelled:
                 raise Cancelled("the repetition was cancelled before its end")
             if not selector.select(_POLL_SEC):
+                if time.monotonic() - heard > patience_sec:
+                    raise TimeoutError
                 continue
+            heard = time.monotonic()
             read = os.read(pipe.fileno(), 1 << 16)
             if not read:
                 return
