@@ -31,6 +31,7 @@ declare! {
         boot_parameters: Texts, "", "parameters of the kernel command line that concern the network or processors";
         modules: Texts, "", "loaded modules that concern the network";
         algorithms: Texts, "", "congestion controls that are available";
+        bbr_version: Text, "", "version of what is called bbr, as its module or the kernel's types say: 1, 3, or \"2 or 3\"; null: not known";
         has_fq: Bool, "", "whether the kernel was built with the qdisc fq; null: no configuration to be read";
         uptime_sec: Number, "s", "time since boot";
         stamping: Texts, "", "running programs that may have the kernel stamp received packets: ntpd, ptp4l, …";

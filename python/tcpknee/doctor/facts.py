@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 
+from tcpknee import _core
 from tcpknee.errors import UsageError
 
 from .changes import Change, Sysctl
@@ -36,6 +38,30 @@ def patch_level(snapshot: Snapshot) -> int:
     """The third number of the release, 48 of 6.12.48; 0 where there is none. Distributions count otherwise."""
     found = re.match(r"\d+\.\d+\.(\d+)", snapshot.host["kernel"] or "")
     return int(found[1]) if found else 0
+
+
+@cache
+def _releases(rule: str) -> list[tuple[tuple[int, int], str, str]]:
+    """The changes of a rule of `knee kernel rules`, the oldest first: release, value and commits."""
+    [found] = [known for known in _core.kernel_rules() if known["rule"] == rule]
+    changes = []
+    for change in found["changes"]:
+        major, minor = change["since"].split(".")
+        changes.append(((int(major), int(minor)), change["value"], change["source"]))
+    return changes
+
+
+def changed_in(rule: str) -> tuple[tuple[int, int], str]:
+    """The release that changed a rule of `knee kernel rules` last, and the first commit of it."""
+    release, _, source = _releases(rule)[-1]
+    return release, source.split(",")[0]
+
+
+def rule_of(snapshot: Snapshot, rule: str) -> str | None:
+    """What this kernel's release has of a rule of `knee kernel rules`. None: it is older than those, or not known."""
+    version = kernel(snapshot)
+    values = [value for since, value, _ in _releases(rule) if version is not None and since <= version]
+    return values[-1] if values else None
 
 
 def number(snapshot: Snapshot, name: str) -> int | None:

@@ -276,6 +276,16 @@ LIMITS = {
         quiet={"host": {"kernel": "5.7.0"}, "sysctls": {"net.ipv4.tcp_tw_recycle": "0"}},
         told="clients behind NAT are refused",
     ),
+    "settings-without-effect": Case(
+        fires={"host": {"kernel": "6.18.3"}, "sysctls": {"net.ipv4.tcp_recovery": "2"}},
+        quiet={"host": {"kernel": "6.16.3"}, "sysctls": {"net.ipv4.tcp_recovery": "2", "net.ipv4.tcp_fack": "0"}},
+        told="net.ipv4.tcp_recovery = 2 does nothing on this kernel: RACK cannot be turned off since 6.17",
+    ),
+    "bbr-is-another-version": Case(
+        fires={"host": {"kernel": "6.14.4-xanmod1", "bbr_version": "3"}, "sysctls": BBR},
+        quiet={"host": {"kernel": "6.14.4", "bbr_version": "1"}, "sysctls": BBR},
+        told="bbr is version 3 on this host, not 1",
+    ),
     "tcp-memory-pressure": Case(
         fires={"counters": {"TCP.mem": 1_600_000, "TcpExt.TCPMemoryPressures": 4}},
         quiet={"counters": {"TCP.mem": 900_000}},

@@ -210,6 +210,24 @@ def test_the_kernels_configuration_tells_whether_it_has_fq(files: Path, name: st
         assert take(roots=roots).host["has_fq"] is None
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "version"),
+    [
+        ("module/tcp_bbr/version", b"3\n", "3"),
+        ("kernel/btf/vmlinux", b"\x9f\xeb\0full_bw_reached\0has_seen_rtt\0", "1"),
+        ("kernel/btf/tcp_bbr", b"\x9f\xeb\0full_bw_reached\0inflight_hi\0", "2 or 3"),
+        ("kernel/btf/vmlinux", b"\x9f\xeb\0inflight_hi\0", None),
+    ],
+)
+def test_the_module_or_the_kernels_types_tell_the_version_of_bbr(
+    files: Path, name: str, content: bytes, version: str | None
+) -> None:
+    """BTF without a struct of BBR tells nothing: its module has types of its own."""
+    (files / "sys" / name).parent.mkdir(parents=True, exist_ok=True)
+    (files / "sys" / name).write_bytes(content)
+    assert take(roots=Roots(files / "proc", files / "sys", files, netlink=False)).host["bbr_version"] == version
+
+
 def test_owners_are_told_with_what_holds_last(files: Path) -> None:
     taken = take(roots=Roots(files / "proc", files / "sys", files, netlink=False))
     assert [(row["owner"], row["name"], row["value"]) for row in taken.rows("owners")] == [

@@ -43,6 +43,8 @@ UNMEASURED: Mapping[str, str] = {
     "fq-flow-limit": TRAFFIC,
     "receive-buffer-shrinks": DEFECT,
     "fq-fast-path-reorders": DEFECT,
+    "bbr-is-another-version": STATE,
+    "settings-without-effect": "does nothing on this kernel",
     "fq-where-forwarded": TRAFFIC,
     "pod-departure-times": DEFECT,
     "departure-times-in-one-fifo": TRAFFIC,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import (
     algorithm_defect,
     bbr_inside_data_centre,
+    bbr_is_another_version,
     bbr_where_cpu_is_stolen,
     bbr_without_fq,
     bond_reorders,
@@ -66,6 +67,7 @@ from . import (
     rx_ring_drops,
     send_buffer_limits,
     setting_drift,
+    settings_without_effect,
     short_backlog,
     slow_clock,
     slow_start_after_idle,
@@ -101,6 +103,7 @@ RULES: tuple[Rule, ...] = (
     bbr_inside_data_centre.RULE,
     bbr_where_cpu_is_stolen.RULE,
     algorithm_defect.RULE,
+    bbr_is_another_version.RULE,
     dctcp_outside.RULE,
     send_buffer_limits.RULE,
     receive_buffer_below_path.RULE,
@@ -163,6 +166,7 @@ RULES: tuple[Rule, ...] = (
     bond_reorders.RULE,
     bond_uses_one_link.RULE,
     setting_drift.RULE,
+    settings_without_effect.RULE,
     two_owners.RULE,
     tuner_overrides.RULE,
 )

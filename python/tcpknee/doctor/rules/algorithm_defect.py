@@ -19,40 +19,44 @@ from .rule import Rule
 @dataclass(frozen=True)
 class Defect:
     algorithm: str
-    fixed: tuple[int, int]
+    rule: str
+    """Of `knee kernel rules`, whose last change is the fix."""
     told: str
-    commit: str
     only_with_fq: bool = False
     taken_over: tuple[tuple[int, int], ...] = ()
     """Older long-term releases that have the fix since."""
+
+    @property
+    def fixed(self) -> tuple[int, int]:
+        return facts.changed_in(self.rule)[0]
+
+    @property
+    def commit(self) -> str:
+        return facts.changed_in(self.rule)[1]
 
 
 DEFECTS = (
     Defect(
         "cubic",
-        (4, 0),
+        "cubic.per_ack",
         "CUBIC grows its window by ACKs instead of by segments, so that GRO and offloads of the far end slow it down",
-        "e73ebb0881ea",
     ),
     Defect(
         "bbr",
-        (4, 20),
+        "send_stamps",
         "fq paces by rate instead of departure times, so that its wait is in the round-trip times that BBR goes by",
-        "ab408b6dc744",
         only_with_fq=True,
     ),
     Defect(
         "bbr",
-        (5, 1),
+        "bbr1.ack_aggregation",
         "BBR does not allow for ACKs that come in bunches, as behind Wi-Fi, and starves there",
-        "78dc70ebaa38",
         taken_over=((4, 19),),
     ),
     Defect(
         "cubic",
-        (5, 6),
+        "HyStart and pacing",
         "HyStart takes the gaps that pacing makes for a full path and leaves slow start early",
-        "ede656e84658",
         only_with_fq=True,
     ),
 )

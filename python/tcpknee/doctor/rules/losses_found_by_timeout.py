@@ -29,7 +29,7 @@ def _check(snapshot: Snapshot) -> list[Finding]:
     probes = facts.number(snapshot, "net.ipv4.tcp_early_retrans")
     changes: list[Change] = []
     off = []
-    if recovery is not None and not recovery & RACK:
+    if recovery is not None and not recovery & RACK and facts.rule_of(snapshot, "tcp_recovery = 0") != "nothing":
         changes.append(Sysctl("net.ipv4.tcp_recovery", str(recovery | RACK), netns=snapshot.netns))
         off.append("RACK")
     if probes is not None and probes not in PROBES:

@@ -96,6 +96,7 @@ def read(reader: Reader) -> dict[str, list[dict[str, Any]]]:
             for line in (reader.text(proc / "modules") or "").splitlines()
             if line and _MODULES.match(line.split()[0])
         ),
+        "bbr_version": _bbr_version(reader),
         "has_fq": _has_fq(reader, release),
         "algorithms": (reader.text(proc / "sys/net/ipv4/tcp_available_congestion_control") or "").split(),
         "uptime_sec": _decimal(uptime[0] if uptime else None),
@@ -104,6 +105,27 @@ def read(reader: Reader) -> dict[str, list[dict[str, Any]]]:
         "init": "systemd" if reader.text(proc / "1/comm") == "systemd" else "other",
     }
     return {"host": [row]}
+
+
+_LATER_BBR = b"\0inflight_hi\0"
+"""A member of `struct bbr` since version 2, as BTF has it."""
+_MOST_TYPES_BYTES = 64 << 20
+
+
+def _bbr_version(reader: Reader) -> str | None:
+    """Version 1 says no version of its own (Linux 7.2, net/ipv4/tcp_bbr.c); 3 does, and has other members."""
+    said = reader.text(reader.roots.sys / "module/tcp_bbr/version")
+    if said:
+        return said
+    for name in ("tcp_bbr", "vmlinux"):
+        try:
+            with (reader.roots.sys / "kernel/btf" / name).open("rb") as file:
+                types = file.read(_MOST_TYPES_BYTES)
+        except OSError:
+            continue
+        if b"\0full_bw_reached\0" in types or b"\0has_seen_rtt\0" in types:
+            return "2 or 3" if _LATER_BBR in types else "1"
+    return None
 
 
 def _has_fq(reader: Reader, release: str | None) -> bool | None:
