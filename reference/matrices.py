@@ -142,8 +142,38 @@ def two_flows() -> Iterator[Cell]:
 
 _LONG = {"duration": "60s", "warmup": "15s"}
 
+
+def marks() -> Iterator[Cell]:
+    """ECN, classic (`tcp_ecn` 1) and accurate (3, from Linux 7.0 on), behind DualPI2 with its defaults and behind
+    FQ-CoDel. Three runs where DualPI2 draws."""
+    for queue, rtt in product(("dualpi2", "fq_codel"), ("10ms", "40ms")):
+        for algorithm in ("reno", "cubic", "dctcp"):
+            for ecn in ("1", "3"):
+                path = {"path.rate": "50Mbit/s", "path.rtt": rtt, "path.buffer": "10000packets", "path.queue": queue}
+                hosts = {"sender.tcp_ecn": ecn, "receiver.tcp_ecn": ecn, **_far_end(algorithm)}
+                yield Cell(
+                    "marks",
+                    f"{queue}, tcp_ecn {ecn}",
+                    {"duration": "26s", "warmup": "6s", **path, **hosts},
+                    (_flow(algorithm, start="1s"),),
+                    3 if queue == "dualpi2" else 1,
+                )
+
+
+def transfers() -> Iterator[Cell]:
+    """Short transfers: goodput is that of the whole transfer, so that its time is compared. Eight runs where packets
+    are lost."""
+    for size, rtt in product(("10kB", "100kB", "1MB"), ("10ms", "100ms")):
+        for algorithm, loss in product(("reno", "cubic", "bbr1"), ("0%", "2%")):
+            path = {"path.rate": "50Mbit/s", "path.rtt": rtt, "path.buffer": "1bdp", "path.loss": loss}
+            flow = _flow(algorithm, workload="transfer", bytes=size)
+            yield Cell("transfers", size, {"duration": "20s", **path}, (flow,), 8 if loss != "0%" else 1)
+
+
 SUITES: dict[str, Callable[[], Iterator[Cell]]] = {
     "algorithms": algorithms,
     "queues": queues,
     "two-flows": two_flows,
+    "marks": marks,
+    "transfers": transfers,
 }
