@@ -117,6 +117,23 @@ def test_an_algorithm_that_the_kernel_lacks_is_refused_by_name(kernel: cache.Ker
         tcpknee.run(scenario('"bbr3"'), engine="guest", kernel=kernel.name)
 
 
+def test_parameters_of_the_kernels_algorithms_are_set_and_others_refused(kernel: cache.Kernel) -> None:
+    """Without HyStart CUBIC's slow start ends in a loss."""
+    text = scenario('"cubic"', seconds=4) + "cubic.hystart = {}\n"
+    lost = [
+        tcpknee.run(text.format(value), engine="guest", kernel=kernel.name).flows.arrow()["total_retrans"][0].as_py()
+        for value in (3, 0)
+    ]
+    assert lost[1] > 5 * lost[0] + 20
+    with pytest.raises(
+        KernelUnsupported, match="sets hystart of cubic to a value that Linux's own has no parameter for"
+    ):
+        tcpknee.run(text.format(4), engine="guest", kernel=kernel.name)
+    apart = text.format(0) + '[[flow]]\nalgorithm = "cubic"\n'
+    with pytest.raises(KernelUnsupported, match="a kernel has one value of each"):
+        tcpknee.run(apart, engine="guest", kernel=kernel.name)
+
+
 @pytest.mark.parametrize("which", ["front", "guest"])
 def test_who_is_killed_leaves_no_process(kernel: cache.Kernel, tmp_path: Path, which: str) -> None:
     file = tmp_path / "long.toml"

@@ -40,7 +40,7 @@ impl LoadedAlgorithms {
 #[pyfunction]
 #[pyo3(signature = (scenario, *, ours))]
 pub fn load_for_run(py: Python<'_>, scenario: &Scenario, ours: bool) -> PyResult<LoadedAlgorithms> {
-    let variants = scenario.variants();
+    let variants = scenario.all_variants();
     let held = py
         .detach(|| knee_loader::for_run(&variants, ours))
         .map_err(|error| errors::kernel(py, &error))?;

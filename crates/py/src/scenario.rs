@@ -23,6 +23,9 @@ use crate::kernel::{self, LabOutput};
 use crate::parts::Part;
 use crate::run::{Cancel, Output, Watch, simulate, simulate_flows, simulate_into};
 
+/// Parameters of an algorithm, by name, in its own unit.
+type Params = BTreeMap<String, u32>;
+
 /// A scenario file, resolved into cells.
 #[pyclass(frozen, module = "tcpknee._core")]
 pub struct Scenario {
@@ -210,22 +213,25 @@ impl Scenario {
         }))
     }
 
-    /// What Linux calls each algorithm of a cell, by its name with the parameters that are set, and whether none is but
-    /// by the rules of the cell's kernel.
-    fn linux_names(&self, index: usize) -> PyResult<BTreeMap<String, (String, bool)>> {
+    /// Each algorithm of a cell, by its name with the parameters that are set: what Linux calls it, its parameters but those
+    /// that are a rule of the cell's kernel, and whether a flow has it, and not the far ends alone.
+    fn variants(&self, index: usize) -> PyResult<BTreeMap<String, (String, Params, bool)>> {
         let cell = self.cell(index)?;
-        let named = |variant: Variant| {
-            let called = knee_loader::builtin_name(&variant.algorithm).to_owned();
-            let release = cell.kernel.as_ref().map(|kernel| kernel.release);
-            let is_rule = |(name, value): &(String, u32)| {
-                release.is_some_and(|release| {
-                    rules::params(&variant.algorithm, release).any(|rule| rule == (name, *value))
-                })
-            };
-            let is_plain = variant.params.iter().all(is_rule);
-            (variant.to_string(), (called, is_plain))
+        let release = cell.kernel.as_ref().map(|kernel| kernel.release);
+        let is_rule = |algorithm: &str, (name, value): &(String, u32)| {
+            release.is_some_and(|release| {
+                rules::params(algorithm, release).any(|rule| rule == (name, *value))
+            })
         };
-        Ok(Variant::of_cell(&cell).map(named).collect())
+        let of_flows: BTreeSet<Variant> = cell.flows.iter().map(Variant::of_flow).collect();
+        let told = |variant: Variant| {
+            let (name, of_flow) = (variant.to_string(), of_flows.contains(&variant));
+            let called = knee_loader::builtin_name(&variant.algorithm).to_owned();
+            let params = variant.params.into_iter();
+            let params = params.filter(|param| !is_rule(&variant.algorithm, param));
+            (name, (called, params.collect(), of_flow))
+        };
+        Ok(Variant::of_cell(&cell).map(told).collect())
     }
 
     /// Refuses what this machine cannot do, as far as that is known before a lab is made. Returns the settings of the whole
@@ -272,7 +278,7 @@ impl Scenario {
 
 impl Scenario {
     /// Every algorithm that some connection's end uses, with the parameters that are set.
-    pub fn variants(&self) -> BTreeSet<Variant> {
+    pub fn all_variants(&self) -> BTreeSet<Variant> {
         (self.scenario.cells())
             .flat_map(|cell| Variant::of_cell(&cell).collect::<Vec<_>>())
             .collect()

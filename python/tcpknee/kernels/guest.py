@@ -62,10 +62,17 @@ def folder() -> Iterator[Path]:
 
 
 def boot(
-    program: Path, folder: Path, work: str, *, seed: int = 0, writable: Sequence[Path] = ()
+    program: Path,
+    folder: Path,
+    work: str,
+    *,
+    seed: int = 0,
+    writable: Sequence[Path] = (),
+    more: Sequence[str] = (),
 ) -> subprocess.Popen[bytes]:
     """Boots a kernel that does `work`, lines of a shell, in a folder of the host, which it may write as `writable`
-    others. What the work prints on /dev/console comes through the process's stdout."""
+    others. What the work prints on /dev/console comes through the process's stdout. `more`: words of the kernel's
+    command line."""
     mounts = "".join(
         f"mount -t hostfs -o {shlex.quote(str(path))} none {shlex.quote(str(path))} || exit 1\n" for path in writable
     )
@@ -86,6 +93,7 @@ def boot(
         ),
         *("time-travel=inf-cpu", f"time-travel-start={BEGINS_SEC * 10**9}", f"knee_seed={seed}"),
         *(f"uml_dir={folder}/", "umid=guest", "con=null", "con0=null,fd:1", f"init={init}"),
+        *more,
     ]
     # Whatever the kernel forks dies with it, and it with us: the first process of a namespace takes all others along.
     contained = [*DIES_WITH_PARENT, "unshare", "--pid", "--fork", "--kill-child"]

@@ -42,17 +42,16 @@ class Guests(Kernel):
         super().__init__(job, {})
         names = [cell["kernel"] for cell in self.cells]
         self.kernels = {name: cache.find(name) for name in dict.fromkeys(names)}
-        self.of_cell = [
-            (self.kernels[name], _names(job, index, self.kernels[name])) for index, name in enumerate(names)
-        ]
+        self.of_cell = [_Chosen(job, index, self.kernels[name]) for index, name in enumerate(names)]
 
     def request(self, index: int) -> dict[str, Any]:
-        kernel, names = self.of_cell[index]
-        return {"algorithms": names, "kernels": {kernel.name: kernel.release}, "host_settings": {}}
+        chosen = self.of_cell[index]
+        kernels = {chosen.kernel.name: chosen.kernel.release}
+        return {"algorithms": chosen.names, "kernels": kernels, "boot": chosen.boot, "host_settings": {}}
 
     def command(self, index: int) -> tuple[str, ...]:
-        kernel, _ = self.of_cell[index]
-        words = (sys.executable, "-m", "tcpknee.runs.guest", str(kernel.program), str(STILL_SEC))
+        program = self.of_cell[index].kernel.program
+        words = (sys.executable, "-m", "tcpknee.runs.guest", str(program), str(STILL_SEC))
         return (*guest.DIES_WITH_PARENT, *words)
 
 
@@ -62,24 +61,68 @@ def engine(job: Job) -> Iterator[Kernel]:
     yield Guests(job)
 
 
-def _names(job: Job, index: int, kernel: cache.Kernel) -> dict[str, str]:
-    """What the kernel calls each algorithm of a cell."""
-    names = job.scenario.linux_names(index).items()
-    return {variant: _checked(called, plain, kernel, job.file) for variant, (called, plain) in names}
+class _Chosen:
+    """What runs a cell: a kernel, what it calls each algorithm, and what it is told of them when it boots."""
+
+    def __init__(self, job: Job, index: int, kernel: cache.Kernel) -> None:
+        self.kernel = kernel
+        self.names: dict[str, str] = {}
+        told: dict[str, list[str]] = {}
+        for variant, (called, params, of_flow) in job.scenario.variants(index).items():
+            if called not in kernel.algorithms:
+                raise KernelUnsupported(
+                    f"{job.file}: got the algorithm {called}; the guest kernel {kernel.name} has "
+                    f"{', '.join(kernel.algorithms)}. Our builds cannot be loaded into a guest, which has no BPF "
+                    "struct_ops."
+                )
+            self.names[variant] = called
+            words = _params(called, params, job.file)
+            # Far ends send next to nothing, and have what the flows have.
+            if of_flow and told.setdefault(called, words) != words:
+                raise KernelUnsupported(
+                    f"{job.file}: has flows of {called} with other parameters beside each other; a kernel has one "
+                    "value of each. Run them in cells of their own, or with the engine sim."
+                )
+        self.boot = [word for words in told.values() for word in words]
 
 
-def _checked(called: str, plain: bool, kernel: cache.Kernel, file: str) -> str:
-    if called not in kernel.algorithms:
-        raise KernelUnsupported(
-            f"{file}: got the algorithm {called}; the guest kernel {kernel.name} has {', '.join(kernel.algorithms)}. "
-            "Our builds cannot be loaded into a guest, which has no BPF struct_ops."
-        )
-    if not plain:
-        raise KernelUnsupported(
-            f"{file}: sets parameters of {called}; expected its defaults with the engine guest, which runs "
-            "the kernel's own build."
-        )
-    return called
+_SAME = {
+    "cubic": ("beta", "bic_scale", "fast_convergence", "tcp_friendliness"),
+    "bic": ("beta", "max_increment", "low_window", "smooth_part", "fast_convergence"),
+    "vegas": ("alpha", "beta", "gamma"),
+    "illinois": ("win_thresh", "theta"),
+    "hybla": ("rtt0",),
+    "htcp": ("use_rtt_scaling", "use_bandwidth_switch"),
+    "cdg": ("window", "backoff_beta", "backoff_factor", "use_ineff", "use_shadow", "use_tolerance"),
+}
+"""Parameters that Linux's modules have by the same name and unit (7.2, net/ipv4/tcp_NAME.c: module_param)."""
+
+_OTHERWISE = {
+    ("dctcp", "alpha_on_init"): "dctcp_alpha_on_init",
+    ("nv", "pad"): "nv_pad",
+    ("nv", "reset_period"): "nv_reset_period",
+    ("cdg", "hystart"): "hystart_detect",
+}
+
+
+_HYSTART_MOST = 3
+"""Of the parameter of CUBIC; above is HyStart++, which Linux has not."""
+
+
+def _params(called: str, params: Mapping[str, int], file: str) -> list[str]:
+    """Parameters of a kernel's algorithm as words of its command line. Raises `KernelUnsupported`."""
+    words = []
+    for name, value in params.items():
+        if (called, name) == ("cubic", "hystart") and value <= _HYSTART_MOST:
+            words += [f"tcp_cubic.hystart={int(value > 0)}", *([f"tcp_cubic.hystart_detect={value}"] if value else [])]
+        elif name in _SAME.get(called, ()) or (called, name) in _OTHERWISE:
+            words.append(f"tcp_{called}.{_OTHERWISE.get((called, name), name)}={value}")
+        else:
+            raise KernelUnsupported(
+                f"{file}: sets {name} of {called} to a value that Linux's own has no parameter for; expected its "
+                "default with the engine guest, which runs the kernel's own build."
+            )
+    return words
 
 
 def main(program: str, still_sec: str) -> int:
@@ -99,7 +142,9 @@ def main(program: str, still_sec: str) -> int:
             writable = [output] if "run_as" in request else []
             for path in writable:
                 path.mkdir(parents=True, exist_ok=True)
-            process = guest.boot(Path(program), folder, work, seed=_seed(request), writable=writable)
+            process = guest.boot(
+                Path(program), folder, work, seed=_seed(request), writable=writable, more=request["boot"]
+            )
             assert process.stdout is not None
             kernel_said: deque[str] = deque(maxlen=_LINES_KEPT)
             try:
