@@ -47,7 +47,9 @@ def pages() -> dict[str, Page]:
         "prometheus": Page("Metrics for Prometheus", prometheus()),
         "rules": Page("Rules of the doctor", rules()),
     }
-    found |= {f"against-linux/{name}": Page(title, suite(file, name)) for name, (file, title) in SUITES.items()}
+    found |= {
+        f"against-linux/{name}": Page(title, suite(file, of_file)) for name, (file, of_file, title) in SUITES.items()
+    }
     found |= {f"tables/{verb}": Page(TITLES[verb], columns(verb)) for verb in TITLES}
     found |= {f"algorithms/{one['name']}": Page(one["name"], algorithm(one)) for one in _core.algorithms()}
     found |= {f"imports/{kind.name}": Page(f"knee import {kind.name}", importer(kind)) for kind in IMPORTERS.values()}
@@ -253,11 +255,13 @@ def _claim(claim: Claim, results: Iterable[Mapping[str, Any]]) -> str:
 
 
 SUITES = {
-    "algorithms": ("linux-6.12.csv", "Every algorithm beside Linux 6.12"),
-    "queues": ("linux-6.12.csv", "Every queue beside Linux 6.12"),
-    "two-flows": ("linux-6.12-two-flows.csv", "Two flows beside Linux 6.12"),
+    "algorithms": ("linux-6.12.csv", "algorithms", "Every algorithm beside Linux 6.12"),
+    "queues": ("linux-6.12.csv", "queues", "Every queue beside Linux 6.12"),
+    "two-flows": ("linux-6.12-two-flows.csv", "two-flows", "Two flows beside Linux 6.12"),
+    "marks": ("linux-7.2-ecn-and-transfers.csv", "marks", "ECN, classic and accurate, beside Linux 7.2"),
+    "transfers": ("linux-7.2-ecn-and-transfers.csv", "transfers", "Short transfers beside Linux 7.2"),
 }
-"""The file and the title of each."""
+"""The file, the suite in it, and the title of each page."""
 
 
 def suite(file: str, name: str) -> str:
