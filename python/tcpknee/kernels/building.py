@@ -25,6 +25,8 @@ from .cache import Kernel
 from .trees import Tree
 
 OLDEST = (5, 4)
+ONE_GENERATOR = (5, 19)
+"""From here on netem's draws come from the generator that takes the seed; before, prandom_u32() had its own."""
 TOOLS = {
     "make": "make",
     "gcc": "gcc",
@@ -144,7 +146,7 @@ def _add(
     source, build = work / "source", work / "build"
     if tree:
         with phase(f"Copying what changed in {tree.path}"):
-            _check_version(trees.text_of(tree, "Makefile") or "", what)
+            version = _version(trees.text_of(tree, "Makefile") or "", what)
             digest = trees.copy(tree, source, PATCHED)
             origin = trees.described(tree)
             is_repeatable = _patch(source, {name: trees.text_of(tree, name) for name in PATCHED})
@@ -153,7 +155,7 @@ def _add(
             file = package or debian.package(what, cache.home() / ".debs")
         with phase(f"Unpacking {file.name}"):
             digest, origin = hashlib.sha256(file.read_bytes()).hexdigest(), debian.unpack(file, source)
-            _check_version(_text(source / "Makefile") or "", what)
+            version = _version(_text(source / "Makefile") or "", what)
             is_repeatable = _patch(source, {name: _text(source / name) for name in PATCHED})
     with phase(f"Building Linux {what} (minutes at first, seconds after a change)"):
         config = _configure(source, build, what)
@@ -169,7 +171,7 @@ def _add(
         "config": config,
         "compiler": _first_line(["gcc", "--version"]),
         "built": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M"),
-        "is_repeatable": is_repeatable,
+        "is_repeatable": is_repeatable and version >= ONE_GENERATOR,
         "algorithms": algorithms,
     }
     kept = cache.keep(new, build / "linux", facts)
@@ -212,7 +214,8 @@ def _need_tools() -> None:
     )
 
 
-def _check_version(makefile: str, what: str) -> None:
+def _version(makefile: str, what: str) -> tuple[int, int]:
+    """Raises `KernelUnsupported` where it is too old."""
     found = dict(re.findall(r"^(VERSION|PATCHLEVEL) = (\d+)$", makefile, re.MULTILINE))
     if len(found) < 2:
         raise KernelUnsupported(f"kernel {what}: its Makefile tells no version; expected a source of Linux.")
@@ -222,6 +225,7 @@ def _check_version(makefile: str, what: str) -> None:
             f"kernel {what}: is Linux {version[0]}.{version[1]}; expected {OLDEST[0]}.{OLDEST[1]} or newer, whose "
             "user-mode Linux has a virtual clock."
         )
+    return version
 
 
 def _patch(source: Path, originals: Mapping[str, str | None]) -> bool:
