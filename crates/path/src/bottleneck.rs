@@ -431,7 +431,7 @@ impl Bottleneck {
             sent_bytes: self.counters.sent_bytes as i64,
             offered_bytes: schedule.map(|schedule| schedule.offered_bytes(now_ns) as i64),
             dropped_pkts: self.counters.dropped_pkts as i64,
-            marked_pkts: self.counters.marked_pkts as i64,
+            marked_pkts: Some(self.counters.marked_pkts as i64),
             lost_pkts: self.counters.lost_pkts as i64,
         }
     }

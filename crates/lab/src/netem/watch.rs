@@ -108,7 +108,8 @@ impl Bottleneck {
             sent_bytes: sent.sent_bytes as i64,
             offered_bytes: self.rate.map(|rate| rate.bytes_in(Nanos(t_ns)) as i64),
             dropped_pkts: i64::from(waiting.dropped_pkts),
-            marked_pkts: 0,
+            // Each kind of qdisc counts marks in a form of its own.
+            marked_pkts: None,
             lost_pkts: i64::from(netem.dropped_pkts - waiting.dropped_pkts),
         });
     }

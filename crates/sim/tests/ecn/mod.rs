@@ -45,7 +45,7 @@ algorithm = "{algorithm}"
 /// Marks that the sender counted, and those the queue made.
 fn counted(output: &Output) -> (i64, i64) {
     let last = rows_of(&output.samples, 0).last().unwrap();
-    let marked = *output.queue.marked_pkts.last().unwrap();
+    let marked = output.queue.marked_pkts.last().unwrap().unwrap();
     assert!(marked > 20, "{marked} marks");
     (output.samples.delivered_ce.get(last).unwrap(), marked)
 }
