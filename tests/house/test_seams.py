@@ -113,6 +113,12 @@ def test_every_parameter_says_what_it_is_and_has_a_default_within_its_bounds() -
                 line = f"{algorithm['name']}.{param['name']} = {text}"
                 _core.parse(f'{LEAST}algorithm = "{algorithm["name"]}"\n{line}\n', "s.toml")
             assert param["doc"]
+    for queue in _core.queues():
+        for param in queue["params"]:
+            for text in (param["min"], param["default"], param["max"]):
+                path = f'[path]\nqueue = "{queue["name"]}"\n{queue["name"]}.{param["name"]} = {text}\n'
+                _core.parse(f'{LEAST.replace("[path]", path)}algorithm = "reno"\n', "s.toml")
+            assert param["doc"] and param["source"]
 
 
 @pytest.mark.parametrize("of", ["run", "recording", "trace", "profile", "fleet", "snapshot"])

@@ -48,8 +48,6 @@ def test_rate_delay_and_buffer_are_those_of_the_scenario(tmp_path: Path) -> None
     assert max(row["queue_bytes"] for row in queue) <= 100_000
     assert queue[-1]["dropped_pkts"] > 0
     assert queue[-1]["lost_pkts"] == 0
-    if not data["kept_up"] and machine.excuses(data["added_delay_us_p99"]):
-        pytest.skip(f"the machine wakes 1 % of its processes {machine.late_us:.0f} us late")
     assert data["kept_up"], f"{data}, on a machine that is {machine.late_us:.0f} us late"
     # 1448 of 1500 bytes are payload.
     assert flow["goodput_bits_per_sec"] == pytest.approx(20e6 * 1448 / 1500, rel=0.02)

@@ -1,5 +1,5 @@
 //! From a scenario's text to its cells, and from a cell to its tables: all that a run takes, without Python, kernel,
-//! thread, file or clock. The native module, the tests and a web page go through here.
+//! thread, file or clock. The native module simulates through here, as do the tests and a web page.
 //!
 //! ```
 //! use knee_engine::{Options, Run, parse};

@@ -9,7 +9,7 @@ pub trait Sink {
     /// What the engine notes of a packet when it leaves the bottleneck, and gets back when it arrives.
     type Note: Copy;
 
-    /// Reports a packet that the path's own loss took, before the bottleneck or behind it.
+    /// Reports a packet that the path's own loss took at the bottleneck's entry, or an impairment behind it.
     fn lost(&mut self, packet: &Packet);
     /// Reports a packet that the policer or the queue dropped.
     fn dropped(&mut self, packet: &Packet);

@@ -78,7 +78,11 @@ fn pass_through(mut queue: Box<dyn Queue>) -> Passage {
             hosts: [rng.next_u32() % 2; 2],
             ..packet(handle, 40 + rng.next_u32() % 1_461)
         };
-        passage.offered.push(packet);
+        // The queue is to stamp it.
+        passage.offered.push(Packet {
+            enqueued: now,
+            ..packet
+        });
         queue.enqueue(now, packet, &mut passage.dropped);
         passage.most_bytes = passage.most_bytes.max(queue.len_bytes());
         passage.most_pkts = passage.most_pkts.max(queue.len_pkts());
@@ -157,9 +161,10 @@ fn no_queue_sends_a_packet_before_it_came_or_twice() {
             let passage = pass(kind, limit);
             let mut seen = vec![false; passage.offered.len()];
             for (at, packet) in &passage.sent {
+                let came = passage.offered[packet.handle as usize].enqueued;
                 assert!(
-                    packet.enqueued <= *at,
-                    "{} {limit:?}: packet {} left at {at} and came at {}",
+                    packet.enqueued == came && came <= *at,
+                    "{} {limit:?}: packet {} came at {came}, is stamped {} and left at {at}",
                     kind.name,
                     packet.handle,
                     packet.enqueued

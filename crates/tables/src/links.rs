@@ -12,13 +12,13 @@ table! {
         asked_rate_bits_per_sec: Option<i64>, "bit/s", "tcpknee", "rate of the bottleneck; null: unlimited";
         achieved_rate_bits_per_sec: Option<f64>, "bit/s", "tcpknee", "rate at which packets left while the queue was never empty; null: it never was busy, or unlimited";
         rate_error_pct: Option<f64>, "%", "tcpknee", "how far the achieved rate is from the asked one; null: as above";
-        added_delay_us_p50: Option<f64>, "us", "tcpknee", "median of how much later than asked packets left; null: not measured, or no packet";
-        added_delay_us_p99: Option<f64>, "us", "tcpknee", "99th percentile of it";
-        added_delay_us_max: Option<f64>, "us", "tcpknee", "most of it";
-        late_pkts: Option<i64>, "packets", "tcpknee", "packets that left more than 1 ms later than asked; null: not measured";
+        added_delay_us_p50: Option<f64>, "us", "tcpknee", "median of how much later than asked packets left; null: the backend is netem or veth, or there was no packet";
+        added_delay_us_p99: Option<f64>, "us", "tcpknee", "99th percentile of it; null: as above";
+        added_delay_us_max: Option<f64>, "us", "tcpknee", "most of it; null: as above";
+        late_pkts: Option<i64>, "packets", "tcpknee", "packets that left more than 1 ms later than asked; null: the backend is netem or veth";
         forwarded_pkts: i64, "packets", "tcpknee", "wire packets that left; of a veth pair what the hosts gave it, a TSO packet once";
         forwarded_bytes: i64, "bytes", "tcpknee", "bytes of those";
-        cpu_pct: Option<f64>, "%", "tcpknee", "processor time that the link used, of one processor, both directions; null: it runs in the kernel";
+        cpu_pct: Option<f64>, "%", "tcpknee", "processor time of this direction's thread, of one processor; null: the backend is netem or veth, which run in the kernel";
         kept_up: bool, "", "tcpknee", "did the link stay within its own bounds?";
     }
 }

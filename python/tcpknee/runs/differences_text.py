@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tcpknee import human
@@ -206,22 +206,12 @@ def _limited(one: Compared) -> Iterator[str]:
     if not isinstance(one.a, Group) or not isinstance(one.b, Group):
         return
     shares = [_shares(one.a), _shares(one.b)]
-    if any("cwnd_or_pacing" in told for told in shares):
-        # A kernel does not tell them apart, a model does.
-        shares = [_untold(told) for told in shares]
     if any(abs(shares[0].get(name, 0.0) - shares[1].get(name, 0.0)) >= _MOVED for name in {*shares[0], *shares[1]}):
         yield f"  limited by: {limits(one.a) or 'nothing'} -> {limits(one.b) or 'nothing'}"
 
 
 def _shares(group: Group) -> dict[str, float]:
     return {limit: found.mean for limit, found in group.limited_by.items()}
-
-
-def _untold(shares: Mapping[str, float]) -> dict[str, float]:
-    """With what a kernel does not tell apart as one share."""
-    alike = ("cwnd", "pacing", "cwnd_or_pacing", "other")
-    kept = {limit: share for limit, share in shares.items() if limit not in alike}
-    return {**kept, "cwnd_or_pacing": sum(shares.get(limit, 0.0) for limit in alike)}
 
 
 def _after(diff: Diff, everything: bool) -> Iterator[str]:

@@ -30,7 +30,7 @@ use crate::packet::Packet;
 /// A queue in front of a link. The link asks for a packet whenever it can send
 /// one; the queue decides which, and which packets are dropped or marked.
 pub trait Queue: Send {
-    /// Offers a packet at `now`. Packets dropped because of it, the offered
+    /// Offers a packet at `now`, which is stamped with that (`packet.enqueued`). Packets dropped because of it, the offered
     /// one or others, are appended to `dropped`.
     fn enqueue(&mut self, now: Nanos, packet: Packet, dropped: &mut Vec<Packet>);
 
@@ -45,7 +45,7 @@ pub trait Queue: Send {
     }
 
     /// Where packets leave in the order in which they came, none is held back, and all that a packet's fate depends on is
-    /// known when it comes: how that is decided.
+    /// known when it comes: how that is decided. Before a link of constant rate `enqueue` and `dequeue` are then never called.
     fn tail(&self) -> Option<Tail> {
         None
     }
@@ -99,13 +99,14 @@ pub struct QueueKind {
     pub name: &'static str,
     pub summary: &'static str,
     pub source: &'static str,
+    /// A scenario sets them as `NAME.PARAM`.
     pub params: &'static [Param],
     /// What to know before a run with these parameters.
     pub caution: Option<Caution>,
     pub build: fn(Setup) -> Box<dyn Queue>,
 }
 
-/// Every queue, in the order `knee list queues` prints them.
+/// Every queue, in the order `knee list queues` prints them; the first is the default.
 pub const QUEUES: &[&QueueKind] = &[
     &fifo::KIND,
     &codel::KIND,

@@ -148,7 +148,7 @@ pub(super) static WHOLE: &[Key] = &[
         "backend",
         Kind::Name("back end", || vec!["auto", "user", "netem", "veth"]),
         Value("auto"),
-        "what emulates the path in a lab: tcpknee's own link, or netem and qdiscs where the kernel has them; auto: the one that is there and faster. veth: nothing does, and the two hosts are joined directly, to measure what they cost; it needs rate = \"unlimited\", rtt = \"0s\" and no other key of the path but mtu and super_packets. The simulator has one path, whatever this says",
+        "what emulates the path in a lab: tcpknee's own link, or netem and qdiscs where the kernel has them; auto: the own link, but netem in a guest kernel, and where the kernel has it above 2 Gbit/s or without a rate. veth: nothing does, and the two hosts are joined directly, to measure what they cost; it needs rate = \"unlimited\", rtt = \"0s\" and no other key of the path but mtu and super_packets. The simulator has one path, whatever this says",
         "tcpknee; tc-netem(8), veth(4)",
     ),
     key(
