@@ -71,7 +71,8 @@ def test_a_guest_agrees_with_the_simulator(kernel: cache.Kernel) -> None:
     simulated = tcpknee.run(text)
     for there, here in zip(guest.flows.arrow().to_pylist(), simulated.flows.arrow().to_pylist(), strict=True):
         assert there["goodput_bits_per_sec"] == pytest.approx(here["goodput_bits_per_sec"], rel=0.03)
-        assert there["min_rtt_us"] == pytest.approx(here["min_rtt_us"], rel=0.01)
+        # Small packets of the handshake have a full packet's time on the link there: 600 us at this rate, 24 us here.
+        assert 0 <= there["min_rtt_us"] - here["min_rtt_us"] <= 600
 
 
 def test_engines_and_kernels_stand_in_one_table(kernel: cache.Kernel, tmp_path: Path) -> None:
