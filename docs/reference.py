@@ -258,6 +258,8 @@ SUITES = {
     "algorithms": ("linux-6.12.csv", "algorithms", "Every algorithm beside Linux 6.12"),
     "queues": ("linux-6.12.csv", "queues", "Every queue beside Linux 6.12"),
     "two-flows": ("linux-6.12-two-flows.csv", "two-flows", "Two flows beside Linux 6.12"),
+    "algorithms-7.2": ("linux-7.2.csv", "algorithms", "Every algorithm beside Linux 7.2"),
+    "queues-7.2": ("linux-7.2.csv", "queues", "Every queue beside Linux 7.2"),
     "marks": ("linux-7.2-ecn-and-transfers.csv", "marks", "ECN, classic and accurate, beside Linux 7.2"),
     "transfers": ("linux-7.2-ecn-and-transfers.csv", "transfers", "Short transfers beside Linux 7.2"),
 }
