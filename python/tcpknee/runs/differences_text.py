@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -162,8 +163,10 @@ def _head(diff: Diff) -> Iterator[str]:
         if not kernels or one.key not in rules:
             yield f"The scenarios differ in {one.key}: {', '.join(one.a)} in A, {', '.join(one.b)} in B."
     if kernels and rules:
-        releases = " ".join((*kernels[0].a, *kernels[0].b))
-        yield f"So {human.counted(len(rules), 'setting')} of the hosts differ: knee kernel rules {releases}"
+        names = (*kernels[0].a, *kernels[0].b)
+        are_releases = all(re.fullmatch(r"\d+\.\d+", name) for name in names)
+        how = f": knee kernel rules {' '.join(names)}" if are_releases else "."
+        yield f"So {human.counted(len(rules), 'setting')} of the hosts differ{how}"
 
 
 def _table(diff: Diff, everything: bool) -> list[str]:
