@@ -16,32 +16,12 @@ enum Word {
     Set(&'static str),
 }
 
-/// Queues that hold so many packets, with what `tc` calls their parameters by our names.
+/// Queues whose limit is in packets. Each of their parameters, by our name, has a word of `tc`.
 const BY_PACKETS: &[(&str, &[(&str, Word)])] = &[
-    (
-        "codel",
-        &[
-            ("target", Word::Value("target")),
-            ("interval", Word::Value("interval")),
-            ("ecn", Word::Flag("ecn", "noecn")),
-            ("ce_threshold", Word::Above0("ce_threshold")),
-        ],
-    ),
-    (
-        "fq_codel",
-        &[
-            ("target", Word::Value("target")),
-            ("interval", Word::Value("interval")),
-            ("ecn", Word::Flag("ecn", "noecn")),
-            ("ce_threshold", Word::Above0("ce_threshold")),
-            ("flows", Word::Value("flows")),
-            ("quantum", Word::Above0("quantum")),
-            ("drop_batch", Word::Value("drop_batch")),
-            ("memory_limit", Word::Value("memory_limit")),
-        ],
-    ),
+    ("codel", CODEL),
+    ("fq_codel", CODEL),
     ("pie", PIE),
-    ("fq_pie", FQ_PIE),
+    ("fq_pie", PIE),
     (
         "fq",
         &[
@@ -71,19 +51,19 @@ const BY_PACKETS: &[(&str, &[(&str, Word)])] = &[
         ],
     ),
 ];
-const PIE: &[(&str, Word)] = &[
+/// Of one queue and of many: what the first lacks it is not asked for.
+const CODEL: &[(&str, Word)] = &[
     ("target", Word::Value("target")),
-    ("tupdate", Word::Value("tupdate")),
-    ("alpha", Word::Value("alpha")),
-    ("beta", Word::Value("beta")),
+    ("interval", Word::Value("interval")),
     ("ecn", Word::Flag("ecn", "noecn")),
-    ("bytemode", Word::Flag("bytemode", "nobytemode")),
-    (
-        "dq_rate_estimator",
-        Word::Flag("dq_rate_estimator", "no_dq_rate_estimator"),
-    ),
+    ("ce_threshold", Word::Above0("ce_threshold")),
+    ("flows", Word::Value("flows")),
+    ("quantum", Word::Above0("quantum")),
+    ("drop_batch", Word::Value("drop_batch")),
+    ("memory_limit", Word::Value("memory_limit")),
 ];
-const FQ_PIE: &[(&str, Word)] = &[
+/// Likewise.
+const PIE: &[(&str, Word)] = &[
     ("target", Word::Value("target")),
     ("tupdate", Word::Value("tupdate")),
     ("alpha", Word::Value("alpha")),
