@@ -9,7 +9,7 @@ import click
 
 from tcpknee import human, provenance, say
 
-from .options import PATH, Whole, force_option, foreign, foreign_files, free, json_option, quiet_option
+from .options import PATH, Whole, force_option, foreign, foreign_files, free, json_option, name_list, quiet_option
 
 if TYPE_CHECKING:
     from tcpknee.runs.differences import Diff
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "--kernel",
     metavar="A,B",
     default="",
-    callback=lambda context, option, given: tuple(filter(None, given.split(","))),
+    callback=name_list,
     help="Run SCENARIO with each of two kernels and compare: releases, names of `knee kernel list`, or trees such as "
     "~/linux@HEAD~1, which are built.",
 )
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     "--varying",
     metavar="KEYS",
     default="",
-    callback=lambda context, option, given: tuple(filter(None, given.split(","))),
+    callback=name_list,
     help="Keys in which the scenarios may differ, with commas between: what is compared then.",
 )
 @click.option("--all", "everything", is_flag=True, help="Print also what shows no difference.")

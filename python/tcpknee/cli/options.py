@@ -50,6 +50,11 @@ class Engines(click.ParamType):  # type: ignore[type-arg]  # click before 8.2 ha
         return str(value)
 
 
+def name_list(context: click.Context, option: click.Parameter, given: str) -> tuple[str, ...]:
+    """The callback of an option that takes names with commas between."""
+    return tuple(filter(None, given.split(",")))
+
+
 def _allow_foreign(context: click.Context, option: click.Parameter, asked: bool) -> None:
     if asked:
         from tcpknee import writing
@@ -203,7 +208,7 @@ def planning_options(command: Command) -> Command:
             "--kernel",
             metavar="NAMES",
             default="",
-            callback=lambda context, option, given: tuple(filter(None, given.split(","))),
+            callback=name_list,
             help="Whose rules hold: a release such as 6.12, or several with commas between; with --engine guest the "
             "kernels that boot, as `knee kernel list` names them.",
         ),
@@ -211,7 +216,7 @@ def planning_options(command: Command) -> Command:
             "--measure",
             metavar="NAMES",
             default="",
-            callback=lambda context, option, given: tuple(filter(None, given.split(","))),
+            callback=name_list,
             help="With --engine kernel: measure what a repetition costs the host; some of timers, packets, polls, "
             "softirqs, wakeups, stacks, softnet with commas between (docs/profile.md).",
         ),
