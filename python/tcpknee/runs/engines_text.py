@@ -22,7 +22,7 @@ _SHOWN = (
     "srtt_us_p50",
     "retransmit_pct",
 )
-"""Metrics of flows, of which those that a workload has are columns."""
+"""Metrics of flows. Those that some workload here has are columns."""
 
 
 def lines(runs: Sequence[Run]) -> list[str]:

@@ -62,7 +62,7 @@ def engine(job: Job) -> Iterator[Kernel]:
 
 
 class _Chosen:
-    """What runs a cell: a kernel, what it calls each algorithm, and what it is told of them when it boots."""
+    """The kernel of a cell, its names of the algorithms, and the words about them on its command line."""
 
     def __init__(self, job: Job, index: int, kernel: cache.Kernel) -> None:
         self.kernel = kernel

@@ -52,7 +52,7 @@ class Kernel:
         self.cells = job.scenario.cells
 
     def request(self, index: int) -> dict[str, Any]:
-        """What the worker of a cell is told of the kernel."""
+        """The part of a worker's request that the engine decides, for a cell."""
         return {"algorithms": self.names, "kernels": {}, "host_settings": self.host_settings}
 
     def command(self, index: int) -> tuple[str, ...]:

@@ -81,8 +81,8 @@ pub fn commands(config: &LinkConfig) -> Result<String, Unsupported> {
     let least = config.groups.iter().map(|group| group.rtt.0).min();
     let data_delay = Nanos(least.unwrap_or(path.rtt.0) / 2);
     let mut batch = String::new();
-    // A bucket lets a packet go when the one before it is through: its own time on the link is told with the delay, as
-    // that of a full packet.
+    // A bucket lets a packet go when the one before it is through. The delay has the packet's own time on the link, that
+    // of a full packet.
     let packet = u64::from(path.mtu_bytes + path.overhead_bytes);
     let own = path
         .rate

@@ -51,7 +51,7 @@ const fn param(
 pub const RULES: &[Rule] = &[
     hosts(
         "tcp_rmem_default",
-        "receive buffer at the start, of which half is the first window",
+        "receive buffer at the start; the first window is half of it",
         &[
             first("87380B"),
             change(
