@@ -33,6 +33,7 @@ def largest(run: Run, column: str) -> float:
     return float(max(value for value in run.samples[column].to_pylist() if value is not None))
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     ("keys", "buffer", "buffer_bytes"),
     [
