@@ -61,6 +61,7 @@ OF_NO_FOLDER = {
     "compare": "reads no folder",
     "conform": "reads files that are named",
     "gallery": "reads results of its own form alone, by the reader that is tested",
+    "completion": "reads no folder",
     "help": "reads no folder",
     "kernel": "reads its own cache alone",
     "import": "reads files that are named",

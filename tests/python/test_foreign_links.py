@@ -76,7 +76,7 @@ OTHERS = {
         "shell",
         "snapshot",
     ),
-    *("help", "trace", "unload", "watch"),
+    *("completion", "help", "trace", "unload", "watch"),
 }
 """Verbs that read no folder."""
 

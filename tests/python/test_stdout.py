@@ -31,6 +31,7 @@ VERBS: dict[str, list[str]] = {
     "list": ["list", "keys"],
     "sql": ["sql", "select * from flows", "RUN"],
     "diff": ["diff", "RUN", "RUN", "-q"],
+    "completion": ["completion", "bash"],
     "help": ["help", "run"],
     "report": ["report", "RUN", "--figure", "goodput", "--out", "OUT.svg"],
     "export": ["export", "RUN", "--format", "csv", "--out", "OUT"],

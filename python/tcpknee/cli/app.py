@@ -20,6 +20,7 @@ VERBS = {
     "assign": "assign",
     "calibrate": "calibrate",
     "compare": "compare",
+    "completion": "completion",
     "conform": "conform",
     "diff": "diff",
     "doctor": "doctor",

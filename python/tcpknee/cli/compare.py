@@ -7,26 +7,36 @@ from typing import Any
 
 import click
 
+from . import completion
 from .options import SEED_MAX, Options, Whole, out_option, planning_options, running_options
 
 
 @click.command("compare", short_help="Compare algorithms on one path.")
-@click.argument("algorithms", metavar="ALGO...", nargs=-1, required=True)
+@click.argument(
+    "algorithms",
+    metavar="ALGO...",
+    nargs=-1,
+    required=True,
+    shell_complete=completion.of(completion.algorithms, files=True),
+)
 @click.option("--rate", default="50Mbit/s", show_default=True, help="Rate of the bottleneck, or 'unlimited'.")
 @click.option("--rtt", default="40ms", show_default=True, help="Base round-trip time.")
 @click.option("--loss", help="Loss of data packets: 1.5% at random, or 'periodic 0.1%'.")
 @click.option("--buffer", help="Size of the queue: 1bdp, 256KiB, 170packets, 20ms.  [default: 1bdp]")
-@click.option("--queue", help="Kind of queue; `knee list queues`.")
+@click.option("--queue", shell_complete=completion.of(completion.queues), help="Kind of queue; `knee list queues`.")
 @click.option("--duration", default="30s", show_default=True, help="Length of each repetition.")
 @click.option("--warmup", help="Left out of steady-state metrics.  [default: a sixth of the duration, at most 5s]")
 @click.option("--repeat", default=5, show_default=True, type=Whole(1, 10_000), help="Repetitions of each cell.")
 @click.option("--seed", default=1, show_default=True, type=Whole(0, SEED_MAX), help="Seed of all random draws.")
-@click.option("--workload", help="Kind of workload; `knee list workloads`.")
+@click.option(
+    "--workload", shell_complete=completion.of(completion.workloads), help="Kind of workload; `knee list workloads`."
+)
 @click.option(
     "--set",
     "set_",
     multiple=True,
     metavar="KEY=VALUE",
+    shell_complete=completion.assignments,
     help="Any other key of a scenario, as in sender.initcwnd=20 or flow.bbr1.cwnd_gain=2,2.5.",
 )
 @out_option("Run folder; by default runs/compare-N.")

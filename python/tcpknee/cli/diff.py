@@ -9,6 +9,7 @@ import click
 
 from tcpknee import human, provenance, say
 
+from . import completion
 from .options import PATH, Whole, force_option, foreign, foreign_files, free, json_option, name_list, quiet_option
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 @click.option(
     "--kernel",
     metavar="A,B",
+    shell_complete=completion.of(completion.kernels_and_releases, lists=True),
     default="",
     callback=name_list,
     help="Run SCENARIO with each of two kernels and compare: releases, names of `knee kernel list`, or trees such as "

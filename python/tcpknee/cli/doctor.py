@@ -12,7 +12,7 @@ import click
 from tcpknee import say
 from tcpknee.errors import UsageError
 
-from . import doctor_fix, until
+from . import completion, doctor_fix, until
 from .options import PATH, json_option, quiet_option
 
 if TYPE_CHECKING:
@@ -20,12 +20,17 @@ if TYPE_CHECKING:
 
 
 @click.command("doctor", short_help="Say what is wrong with this host's network settings, why, and what to do.")
-@click.argument("rules", metavar="[RULE]...", nargs=-1)
+@click.argument("rules", metavar="[RULE]...", nargs=-1, shell_complete=completion.of(completion.rules))
 @click.option("--snapshot", metavar="FILE", type=PATH, help="Judge this file of `knee snapshot` instead of this host.")
 @click.option("--fleet", metavar="DIR", type=PATH, help="Judge every snapshot in DIR: which rule hits how many hosts.")
 @click.option("--netns", metavar="NAME|PID", help="Of this network namespace (root); by default of our own.")
 @click.option("--for", "length", metavar="TIME", help="Look twice, this time apart as in 10s: what still goes on.")
-@click.option("--explain", metavar="RULE", help="Print what a rule sees and why it matters.")
+@click.option(
+    "--explain",
+    metavar="RULE",
+    shell_complete=completion.of(completion.rules),
+    help="Print what a rule sees and why it matters.",
+)
 @click.option("--measure", is_flag=True, help="Measure in a lab on this host what findings cost, where that can be.")
 @doctor_fix.options
 @json_option

@@ -14,6 +14,7 @@ from tcpknee.errors import RunFolderError, UsageError
 from tcpknee.human import counted, suggest
 from tcpknee.say import aligned
 
+from . import completion
 from .options import SEED_MAX, Options, Whole, out_option, running_options
 
 if TYPE_CHECKING:
@@ -24,8 +25,14 @@ _WIDTH = 100
 
 
 @click.command("gallery", short_help="Check the published claims, or run scenarios of the gallery.")
-@click.argument("names", metavar="[NAME...]", nargs=-1)
-@click.option("--only", metavar="ID[,ID...]", multiple=True, help="Of the claims, these; by default all.")
+@click.argument("names", metavar="[NAME...]", nargs=-1, shell_complete=completion.of(completion.scenarios))
+@click.option(
+    "--only",
+    metavar="ID[,ID...]",
+    multiple=True,
+    shell_complete=completion.of(completion.claims, lists=True),
+    help="Of the claims, these; by default all.",
+)
 @click.option("--quick", is_flag=True, help="The short form of each claim: fewer and shorter repetitions.")
 @click.option("--seed", type=Whole(0, SEED_MAX), help="Another seed of all draws.  [default: that of each scenario]")
 @click.option("--resume", is_flag=True, help="Go on with the claims in --out.")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
+from . import completion
+
 
 @click.command("help", short_help="Say how a verb is used.")
-@click.argument("words", metavar="[VERB]...", nargs=-1)
+@click.argument("words", metavar="[VERB]...", nargs=-1, shell_complete=completion.verbs)
 @click.pass_context
 def command(context: click.Context, words: tuple[str, ...]) -> None:
     """Say how a verb is used, as its --help does.

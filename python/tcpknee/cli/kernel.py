@@ -9,6 +9,7 @@ import click
 from tcpknee import _core, say
 from tcpknee.errors import UsageError
 
+from . import completion
 from .options import PATH, json_option, quiet_option
 
 
@@ -69,7 +70,7 @@ def list_(json: bool) -> int:
 
 
 @group.command("remove", short_help="Remove a kernel.")
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=completion.of(completion.kernels))
 def remove(names: tuple[str, ...]) -> int:
     """Remove kernels that were built. Example: knee kernel remove 6.12"""
     from tcpknee.kernels import cache
@@ -81,7 +82,7 @@ def remove(names: tuple[str, ...]) -> int:
 
 
 @group.command("rules", short_help="Show what differs between releases of Linux.")
-@click.argument("releases", nargs=-1, metavar="[RELEASE [RELEASE]]")
+@click.argument("releases", nargs=-1, metavar="[RELEASE [RELEASE]]", shell_complete=completion.of(completion.releases))
 @json_option
 def rules(releases: tuple[str, ...], json: bool) -> int:
     """Show the rules and defaults of TCP that changed from Linux 3.10 to 7.2, and the commits that changed them.

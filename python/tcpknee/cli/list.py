@@ -12,7 +12,7 @@ from tcpknee import algorithms, say
 from tcpknee.errors import UsageError
 from tcpknee.human import suggest
 
-from . import registries
+from . import completion, registries
 from .options import json_option
 
 LISTED = (
@@ -63,8 +63,13 @@ _WIDTH = 100
     "list",
     short_help="List algorithms, queues, workloads, importers, rules, keys, tables, metrics, claims and so on.",
 )
-@click.argument("what", required=False)
-@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.argument("what", required=False, shell_complete=completion.of(lambda: LISTED))
+@click.argument(
+    "names",
+    metavar="[NAME]...",
+    nargs=-1,
+    shell_complete=completion.what_and_names(lambda what: _read(what)),
+)
 @json_option
 def command(what: str | None, names: tuple[str, ...], json: bool) -> int:
     """List what tcpknee knows, by default the names of all.

@@ -11,6 +11,8 @@ import click
 
 from tcpknee.runs import engines
 
+from . import completion
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 PATH = click.Path(path_type=Path)
@@ -48,6 +50,11 @@ class Engines(click.ParamType):  # type: ignore[type-arg]  # click before 8.2 ha
         if len(set(names)) < len(names):
             self.fail(f'got "{value}"; expected each engine once.', parameter, context)
         return str(value)
+
+    def shell_complete(
+        self, context: click.Context, parameter: click.Parameter, begun: str
+    ) -> list[click.shell_completion.CompletionItem]:
+        return completion.of(lambda: engines.NAMES, lists=True)(context, parameter, begun)
 
 
 def name_list(context: click.Context, option: click.Parameter, given: str) -> tuple[str, ...]:
@@ -207,6 +214,7 @@ def planning_options(command: Command) -> Command:
         click.option(
             "--kernel",
             metavar="NAMES",
+            shell_complete=completion.of(completion.kernels_and_releases, lists=True),
             default="",
             callback=name_list,
             help="Whose rules hold: a release such as 6.12, or several with commas between; with --engine guest the "
@@ -240,7 +248,13 @@ def filter_options(command: Command) -> Command:
         click.option("--mark", metavar="N[/MASK]", help="With this SO_MARK."),
         click.option("--min-bytes", metavar="BYTES", help="With at least this much acked and received."),
         click.option("--state", multiple=True, metavar="STATE", help="As ss names it, or all.  [default: connected]"),
-        click.option("--algorithm", multiple=True, metavar="NAME", help="With this congestion control."),
+        click.option(
+            "--algorithm",
+            multiple=True,
+            metavar="NAME",
+            shell_complete=completion.of(completion.algorithms),
+            help="With this congestion control.",
+        ),
         click.option(
             "--address", multiple=True, metavar="PREFIX", help="At either end: 10.0.0.0/8, 2001:db8::1; ! likewise."
         ),

@@ -12,6 +12,8 @@ import click
 from tcpknee import human, say
 from tcpknee.errors import UsageError
 
+from . import completion
+
 if TYPE_CHECKING:
     from tcpknee import _core
 
@@ -30,9 +32,13 @@ _FILE = "<command line>"
 @click.option("--loss", help="Loss towards the command: 1.5% at random, or 'periodic 0.1%'.")
 @click.option("--ack-loss", help="Loss of what the command sends.")
 @click.option("--buffer", help="Size of the queue: 1bdp, 256KiB, 170packets, 20ms.  [default: 1bdp]")
-@click.option("--queue", help="Kind of queue; `knee list queues`.")
+@click.option("--queue", shell_complete=completion.of(completion.queues), help="Kind of queue; `knee list queues`.")
 @click.option(
-    "--algorithm", default="cubic", show_default=True, help="Congestion control towards the command, the far end's."
+    "--algorithm",
+    default="cubic",
+    show_default=True,
+    shell_complete=completion.of(completion.algorithms),
+    help="Congestion control towards the command, the far end's.",
 )
 @click.option("--bpf", is_flag=True, help="Our build of the algorithm, also where the kernel has its own.")
 @click.option(
@@ -40,6 +46,7 @@ _FILE = "<command line>"
     "set_",
     multiple=True,
     metavar="KEY=VALUE",
+    shell_complete=completion.assignments,
     help="Any other key of a scenario, as in path.mtu=1400B or receiver.tcp_rmem_max=6MiB.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Do not say at the end what the link carried.")

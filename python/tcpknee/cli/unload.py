@@ -9,6 +9,7 @@ import click
 from tcpknee import say
 from tcpknee.errors import EngineError, UsageError
 
+from . import completion
 from .options import json_option
 
 _SHOWN = 3
@@ -16,7 +17,7 @@ _SHOWN = 3
 
 
 @click.command("unload", short_help="Take them out again.")
-@click.argument("algorithms", nargs=-1, metavar="[ALGO...]")
+@click.argument("algorithms", nargs=-1, metavar="[ALGO...]", shell_complete=completion.of(completion.algorithms))
 @click.option("--all", "all_", is_flag=True, help="Every algorithm that was loaded.")
 @json_option
 def command(algorithms: tuple[str, ...], all_: bool, json: bool) -> int:

@@ -10,6 +10,7 @@ import click
 from tcpknee import say
 from tcpknee.errors import UsageError
 
+from . import completion
 from .options import SEED_MAX, Whole, force_option, foreign, free, json_option, out_option, quiet_option
 
 if TYPE_CHECKING:
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
 
 @click.command("whatif", short_help="Predict what another algorithm would do on recorded paths.")
 @click.argument("data", metavar="DATA...", nargs=-1, required=True)
-@click.option("--algorithms", metavar="NAMES", required=True, help="To predict: names with commas between.")
+@click.option(
+    "--algorithms",
+    metavar="NAMES",
+    required=True,
+    shell_complete=completion.of(completion.algorithms, lists=True),
+    help="To predict: names with commas between.",
+)
 @click.option("--adoption", metavar="PCTS", default="1,10,50,100", show_default=True, help="Shares of connections.")
 @click.option("--paths", type=Whole(min=1), default=200, show_default=True, help="At most so many paths, at random.")
 @click.option("--seed", type=Whole(0, SEED_MAX), default=1, show_default=True, help="Of every draw.")
