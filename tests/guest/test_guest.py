@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -13,9 +15,10 @@ import pytest
 
 import tcpknee
 from tcpknee.errors import EngineError, KernelUnsupported
-from tcpknee.kernels import building, cache
+from tcpknee.kernels import building, cache, guest
 from tcpknee.runs.progress import Phase
 
+NOBODY = 65_534
 VERSION = os.environ.get("KERNEL", "6.12")
 PATH = 'rate = "20Mbit/s"\nrtt = "40ms"\nbuffer = "1bdp"'
 
@@ -73,6 +76,24 @@ def test_a_guest_agrees_with_the_simulator(kernel: cache.Kernel) -> None:
         assert there["goodput_bits_per_sec"] == pytest.approx(here["goodput_bits_per_sec"], rel=0.03)
         # Small packets of the handshake have a full packet's time on the link there: 600 us at this rate, 24 us here.
         assert 0 <= there["min_rtt_us"] - here["min_rtt_us"] <= 600
+
+
+def test_an_ordinary_user_boots_it(kernel: cache.Kernel) -> None:
+    """Where root's files are an unknown user's, setuid programs of the host do what they can without the bit."""
+    if os.geteuid() != 0:
+        pytest.skip("all tests of this file are an ordinary user's then")
+    with tempfile.TemporaryDirectory() as place:
+        program = Path(place) / "linux"
+        shutil.copy(kernel.program, program)
+        for path in (Path(place), program):
+            path.chmod(0o755)
+        child = os.fork()
+        if child == 0:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            os._exit(0 if "cubic" in guest.algorithms(program) else 3)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_engines_and_kernels_stand_in_one_table(kernel: cache.Kernel, tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ DIES_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 
 _INIT = """#!/bin/sh
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+{folder}/mount -o remount,bind,ro,nosuid / || exit 1
 mount -t proc proc /proc && mount -t sysfs sysfs /sys || exit 1
 mount -t tmpfs tmpfs /run || exit 1
 grep -q '^dev[^ ]* /dev devtmpfs' /proc/mounts || mount -t devtmpfs dev /dev || exit 1
@@ -76,6 +77,11 @@ def boot(
     mounts = "".join(
         f"mount -t hostfs -o {shlex.quote(str(path))} none {shlex.quote(str(path))} || exit 1\n" for path in writable
     )
+    # Root's files are an unknown user's in a guest of an ordinary user, and setuid programs would become that user. So
+    # the first one, which says that there are none, is a copy without the bit.
+    mount = folder / "mount"
+    shutil.copyfile(shutil.which("mount") or "/usr/bin/mount", mount)
+    mount.chmod(0o700)
     init = folder / "init"
     init.write_text(_INIT.format(folder=shlex.quote(str(folder)), mounts=mounts, work=work), encoding="utf-8")
     init.chmod(0o700)
