@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from support import knee, refused
 from tcpknee.errors import KernelUnsupported, UsageError
 from tcpknee.kernels import building, cache, guest, trees
 
@@ -228,3 +229,9 @@ def test_a_program_that_others_may_write_is_not_run(tree: Path) -> None:
     assert cache.find("mine") == cache_again
     cache.remove("mine")
     assert list(cache.kernels()) == []
+
+
+def test_a_guest_that_is_not_built_is_said_before_another_engine_runs(tmp_path: Path) -> None:
+    ended = knee("compare", "cubic", "--engine", "sim,guest", "--kernel", "6.9", "--duration", "2s", cwd=tmp_path)
+    refused(ended, '--kernel: got "6.9"; none was built yet. Build it: knee kernel add 6.9')
+    assert not (tmp_path / "runs").exists()

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 from tcpknee import _core, human, provenance, say
+from tcpknee.kernels import cache
 from tcpknee.runs import api, compose, doubts, engines_text, manifest, output, progress
 from tcpknee.runs.folder import next_free
 from tcpknee.runs.results import Run
@@ -44,6 +45,10 @@ def run_all(jobs: Iterable[Job], options: Options) -> int:
             runs.append(_run(job, options, job.out or next_free(RUNS, job.stem)))
             show(runs[-1], options, first=len(runs) == 1)
             continue
+        if "guest" in options.engines:
+            # Before what another engine says of it is waited for.
+            for name in dict.fromkeys(cell["kernel"] for cell in map(manifest.plain_cell, job.scenario.cells)):
+                cache.find(name)
         parent = job.out or next_free(RUNS, job.stem)
         beside = [_run(job, replace(options, engine=name), parent / name) for name in options.engines]
         show_beside(beside, options, first=not runs)
