@@ -184,6 +184,8 @@ claims: fast ## check the published claims under two seeds, as root on this kern
 wheel: $(VENV)/.venv ## build a wheel into dist/, trained like `make tuned`, for all processors (needs rustup's llvm-tools)
 	@tools/need.sh rust cc make pkg-config libelf --optional clang-16 libbpf
 	$(BIN)/python tools/trained.py
+	@# maturin gives the library of the last wheel, a link to cargo's, names that only that wheel has.
+	@rm -f build/wheel/release/deps/lib_core.so
 	RUSTFLAGS='$(TRAINED)' PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --release --locked --target-dir build/wheel --out dist
 
 .PHONY: clean
