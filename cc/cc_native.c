@@ -21,6 +21,8 @@ const u32 cc_n_algorithms = sizeof(cc_algorithms) / sizeof(cc_algorithms[0]);
 
 const u32 cc_n_ops = CC_N_OPS;
 
+const u32 cc_abi = CC_ABI;
+
 struct cc_field {
 	const char *name;
 	u32 offset_bytes;

@@ -29,6 +29,20 @@ struct cc_algorithm {
 	u32 n_phases;
 };
 
+/* Differs where an object of another cc.h would be misread. */
+#ifndef CC_ABI
+#define CC_ABI                                                \
+	((u32)(1u << 28 | sizeof(struct cc_algorithm) << 20 | \
+	       sizeof(struct cc_in) << 10 | sizeof(struct cc_out)))
+#endif
+
+/* A user's own file is compiled with CC_FILE, by itself. */
+#ifdef CC_FILE
+#include "cc_file.h"
+#else
+#define CC_FILE_EXPORT(alg)
+#endif
+
 #define CC_PARAM_ENTRY(name, dflt, min, max, unit, doc) \
 	{ #name, dflt, min, max, unit, doc },
 #define CC_PARAM_COUNT(name, dflt, min, max, unit, doc) +1
@@ -72,11 +86,13 @@ struct cc_algorithm {
 		.params = cc_params_##alg,                           \
 		.ops = { OPS(CC_OP_ENTRY) },                         \
 		__VA_ARGS__                                          \
-	};
+	};                                                           \
+	CC_FILE_EXPORT(alg)
 
 /* The registry, in the order of algorithms.def (cc_native.c). */
 extern const struct cc_algorithm *const cc_algorithms[];
 extern const u32 cc_n_algorithms;
 extern const u32 cc_n_ops;
+extern const u32 cc_abi; /* CC_ABI of this build */
 
 #endif

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     )
     from .live.record import sockets
     from .pages.fleet_report import fleet_report
+    from .reading import allow_foreign_files
     from .runs.api import compare, open, run
     from .runs.differences import diff
-    from .runs.named_files import allow_foreign_files
     from .runs.results import Run
     from .writing import allow_foreign_folders
 
@@ -86,7 +86,7 @@ _LAZY = {
     "sockets": "live.record",
     "sql": "datasets.dataset",
     "Dataset": "datasets.dataset",
-    "allow_foreign_files": "runs.named_files",
+    "allow_foreign_files": "reading",
     "allow_foreign_folders": "writing",
     "fleet_report": "pages.fleet_report",
 }

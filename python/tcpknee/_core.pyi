@@ -118,8 +118,9 @@ class LoneCell:
     ) -> Output:
         """As `Scenario.run_cell`."""
 
-def read_cell(text: str, file: str) -> LoneCell:
-    """Reads what `Scenario.write_cell` wrote; `file` stands in errors. Raises `UsageError`."""
+def read_cell(text: str, file: str, algorithms: Sequence[tuple[str, str, str]] = ...) -> LoneCell:
+    """Reads what `Scenario.write_cell` wrote; `file` stands in errors, and `algorithms` is as for `parse`. Raises
+    `UsageError`."""
 
 class Scenario:
     """A scenario file, read and checked."""
@@ -141,6 +142,10 @@ class Scenario:
     @property
     def files(self) -> dict[str, str]:
         """The text of each file that the scenario names, by its path."""
+
+    @property
+    def algorithm_files(self) -> list[tuple[str, str, str]]:
+        """(path, name, digest) of each file whose algorithm it names."""
 
     @property
     def renamed(self) -> dict[str, str]:
@@ -302,10 +307,13 @@ def parse(
     files: Mapping[str, str] | None = None,
     read_file: Callable[[str], tuple[str, bool]] | None = None,
     kernels: Mapping[str, str] = ...,
+    algorithms: Sequence[tuple[str, str, str]] = ...,
 ) -> Scenario:
     """Reads a scenario; `file` stands in errors. The files that it names are `files`, their text by their path, or what
     `read_file` gives: the text, and whether errors may quote it; it raises `OSError`. With neither it may name none.
-    `kernels`: what kernels that were built call themselves, by their names. Raises `tcpknee.errors.ScenarioError`."""
+    `kernels`: what kernels that were built call themselves, by their names. `algorithms`: (path, name, digest) of files
+    whose algorithms it may name by their path; `load_algorithm` has loaded them. Raises
+    `tcpknee.errors.ScenarioError`."""
 
 class ShellOutcome:
     """How a command behind a path ended."""
@@ -332,6 +340,10 @@ def shell(scenario: Scenario, command: Sequence[str], algorithms: Mapping[str, s
 def algorithms() -> list[dict[str, Any]]:
     """`name summary source year use_when params` of each. A param is a dict `name default min max` (as a scenario
     writes them) `unit` (in which it is counted) `doc source`."""
+
+def load_algorithm(object: Path, digest: str, name: str | None = None) -> dict[str, Any]:
+    """Loads the algorithm of a user's file from a shared object, and says what it is, as of `algorithms`. It is called
+    `name`, or as it calls itself; `digest` is that of its sources. Raises `UsageError`."""
 
 def queues() -> list[dict[str, Any]]:
     """`name` `summary` `source` `params` of each; a param is a dict as of `algorithms`."""

@@ -8,14 +8,86 @@ from __future__ import annotations
 
 import json
 import os
+import stat
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from . import _core
 from .errors import RunFolderError
 
 MOST_BYTES = 256 << 20
 """Of a file whose reader says nothing else: a run.json of 100,000 cells, the most that a scenario has, is of 80 MB."""
+
+
+ReadFile = Callable[[str], tuple[str, bool]]
+"""The text of a file, a Parquet table as CSV, and whether errors may quote it. Raises OSError."""
+
+_MOST_PROGRAM_BYTES = 16 << 20
+
+_foreign_allowed = False
+
+
+def allow_foreign_files() -> None:
+    """From now on, root reads what a scenario names outside of its own folder as well, and compiles what others own;
+    `--allow-foreign-files` does it for a command."""
+    global _foreign_allowed
+    _foreign_allowed = True
+
+
+def foreign_files_allowed() -> bool:
+    """Was that said?"""
+    return _foreign_allowed
+
+
+def regular(path: str) -> tuple[str, BinaryIO]:
+    """A regular file and its real path. Nothing else is opened: a device acts, a FIFO waits."""
+    place = os.open(path, os.O_PATH)
+    try:
+        mode = os.fstat(place).st_mode
+        if not stat.S_ISREG(mode):
+            kind = "a FIFO" if stat.S_ISFIFO(mode) else "a folder" if stat.S_ISDIR(mode) else "a device"
+            raise OSError(f"it is {kind}; expected a regular file")
+        held = Path(f"/proc/self/fd/{place}")
+        return str(held.readlink()), held.open("rb")
+    finally:
+        os.close(place)
+
+
+def program(path: str) -> tuple[str, bool]:
+    """The text of a source that will be compiled and run, which the user himself named, so that errors may quote it.
+    Raises OSError; for root also where somebody else can have written it."""
+    try:
+        real, file = regular(path)
+        with file:
+            check_owner(real, file)
+            text = file.read(_MOST_PROGRAM_BYTES)
+        return text.decode("utf-8"), True
+    except UnicodeDecodeError:
+        raise OSError("it is no text in UTF-8") from None
+    except OSError as error:
+        raise OSError(reason(error)) from None
+
+
+def check_owner(real: str, file: BinaryIO) -> None:
+    """Raises OSError where root would run what somebody else can have written."""
+    if os.geteuid() != 0 or _foreign_allowed:
+        return
+    folder = Path(real).parent
+    for what, about in (("it", os.fstat(file.fileno())), (f"its folder {folder}", folder.stat())):
+        # In a folder like /tmp others replace no file of root's.
+        others = 0 if stat.S_ISDIR(about.st_mode) and about.st_mode & stat.S_ISVTX else 0o022
+        if about.st_uid != 0 or about.st_mode & others:
+            whose = f"belongs to the user {about.st_uid}" if about.st_uid != 0 else "can be written by others"
+            raise OSError(
+                f"{what} {whose}, and root runs nothing that somebody else can have written. Run it as that user, copy "
+                "it into a folder of root's, or say --allow-foreign-files"
+            )
+
+
+def reason(error: OSError) -> str:
+    """Why a file cannot be read, in words."""
+    return "there is no such file" if isinstance(error, FileNotFoundError) else error.strerror or str(error)
 
 
 def content(path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:

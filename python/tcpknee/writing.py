@@ -57,6 +57,13 @@ def replacing(path: Path, *, make: bool = False, public: bool = False) -> Iterat
         raise cannot_write(path, error) from None
 
 
+def user_cache() -> Path:
+    """The folder for what can be made anew: this user's (XDG Base Directory Specification), or root's, whose HOME may
+    be that of whoever called sudo."""
+    of_user = Path("/var/cache") if os.geteuid() == 0 else Path.home() / ".cache"
+    return Path(os.environ.get("XDG_CACHE_HOME") or of_user) / "tcpknee"
+
+
 @contextmanager
 def spill_folder() -> Iterator[Path]:
     """A folder for what memory does not hold, which may be much. What killed processes of this user left of theirs goes

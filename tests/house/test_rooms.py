@@ -14,19 +14,21 @@ from sources import files, read
 FRONT = Path("python/tcpknee")
 
 ALLOWED: dict[str, set[str]] = {
+    "algorithms": set(),
     "evidence": set(),
     "datasets": set(),
     "imports": {"datasets"},
     "kernels": set(),
-    "runs": {"datasets", "evidence", "kernels"},
+    "runs": {"algorithms", "datasets", "evidence", "kernels"},
     "live": {"datasets", "evidence"},
-    "fleet": {"datasets", "evidence", "live", "runs"},
-    "whatif": {"datasets", "runs"},
-    "doctor": {"calibration", "evidence", "live", "runs"},
+    "fleet": {"algorithms", "datasets", "evidence", "live", "runs"},
+    "whatif": {"algorithms", "datasets", "runs"},
+    "doctor": {"algorithms", "calibration", "evidence", "live", "runs"},
     "pages": {"datasets", "doctor", "evidence", "fleet", "live", "runs"},
     "calibration": {"runs"},
-    "validation": {"doctor", "evidence", "fleet", "imports", "live", "pages", "runs"},
+    "validation": {"algorithms", "doctor", "evidence", "fleet", "imports", "live", "pages", "runs"},
     "cli": {
+        "algorithms",
         "calibration",
         "datasets",
         "doctor",

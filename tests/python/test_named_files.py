@@ -13,8 +13,8 @@ import pytest
 
 import tcpknee
 from support import SMALL, Ended, refused
+from tcpknee import reading
 from tcpknee.errors import ScenarioError
-from tcpknee.runs import named_files
 from tcpknee.validation.references import reference
 
 SECRET = "root:$6$hunter2:20228:0:99999:7:::\n" * 2
@@ -43,7 +43,7 @@ def scenario(key: str, file: str | Path) -> str:
 @pytest.fixture(autouse=True)
 def nothing_allowed_yet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """--allow-foreign-files holds for a process, and tests share one."""
-    monkeypatch.setattr(named_files, "_foreign_allowed", False)
+    monkeypatch.setattr(reading, "_foreign_allowed", False)
     yield
 
 

@@ -77,7 +77,7 @@ struct RawParam {
 }
 
 #[repr(C)]
-struct RawAlgorithm {
+pub(crate) struct RawAlgorithm {
     name: *const c_char,
     kernel_name: *const c_char,
     summary: *const c_char,
@@ -128,6 +128,8 @@ pub struct Algorithm {
     ops: Ops,
     get_info: Option<GetInfoFn>,
     phases: Vec<&'static str>,
+    /// Of the sources of one from a file.
+    digest: Option<&'static str>,
 }
 
 impl Algorithm {
@@ -206,6 +208,11 @@ impl Algorithm {
         }
     }
 
+    /// Of the sources, where they are a user's file; `None`: it is built in.
+    pub fn digest(&self) -> Option<&'static str> {
+        self.digest
+    }
+
     pub(crate) fn get_info(&self) -> &Option<GetInfoFn> {
         &self.get_info
     }
@@ -256,7 +263,72 @@ impl Algorithm {
             ops: raw.ops,
             get_info: raw.get_info,
             phases: phases.iter().map(|&name| text(name)).collect(),
+            digest: None,
         }
+    }
+
+    /// The algorithm of a user's file, which says itself what is wrong with it.
+    ///
+    /// # Safety
+    /// `raw` is of the layout of `cc_native.h`: its strings and tables are static.
+    pub(crate) unsafe fn of_file(
+        raw: &RawAlgorithm,
+        name: Option<&str>,
+        digest: &str,
+    ) -> Result<Self, String> {
+        let said = [
+            (raw.name, "name"),
+            (raw.summary, ".summary"),
+            (raw.source, ".source"),
+            (raw.use_when, ".use_when"),
+        ];
+        if let Some((_, what)) = said.iter().find(|(text, _)| text.is_null()) {
+            return Err(format!(
+                "CC_ALGORITHM(…) says no {what}; expected a line of text for it"
+            ));
+        }
+        let has = |op: Op| raw.ops[op as usize].is_some();
+        for op in [Op::Ssthresh, Op::UndoCwnd] {
+            if !has(op) {
+                return Err(format!(
+                    "its list of ops has no {}; expected it, as Linux asks for it of every algorithm",
+                    op.name()
+                ));
+            }
+        }
+        if !has(Op::CongAvoid) && !has(Op::CongControl) {
+            return Err(
+                "its list of ops has neither cong_avoid nor cong_control; expected one of them, which sets the window"
+                    .into(),
+            );
+        }
+        // SAFETY: as asked of the caller.
+        let algorithm = unsafe { Algorithm::from_raw(raw) };
+        for param in &algorithm.params {
+            let Param {
+                name,
+                default,
+                min,
+                max,
+                ..
+            } = param;
+            if !(min..=max).contains(&default) {
+                return Err(format!(
+                    "its parameter {name} is {default} by default; expected {min} to {max}, which it says itself"
+                ));
+            }
+        }
+        if algorithm.state_bytes < 4 * algorithm.params.len() {
+            return Err(
+                "its state has no room for its parameters; expected CC_PARAM_FIELDS(…) at the state's beginning"
+                    .into(),
+            );
+        }
+        Ok(Algorithm {
+            name: name.map_or(algorithm.name, |name| String::from(name).leak()),
+            digest: Some(String::from(digest).leak()),
+            ..algorithm
+        })
     }
 }
 
@@ -266,7 +338,9 @@ fn text(s: *const c_char) -> &'static str {
         "cc/: an algorithm leaves a text of its description out"
     );
     // SAFETY: a string literal of the C registry.
-    unsafe { CStr::from_ptr(s) }.to_str().expect("cc/ is ASCII")
+    unsafe { CStr::from_ptr(s) }
+        .to_str()
+        .unwrap_or("(no UTF-8)")
 }
 
 /// Every algorithm there is, in the order of `cc/algorithms.def`.

@@ -147,7 +147,7 @@ impl Instance {
             min_rtt_us: (raw.min_rtt_us < u32::MAX).then_some(raw.min_rtt_us),
             pacing_gain: gain(raw.pacing_gain),
             cwnd_gain: gain(raw.cwnd_gain),
-            phase: self.algorithm.phases()[raw.phase as usize],
+            phase: (self.algorithm.phases().get(raw.phase as usize)).copied()?,
         })
     }
 

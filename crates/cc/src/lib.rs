@@ -15,6 +15,7 @@
 
 mod algorithm;
 mod contract;
+pub mod file;
 mod instance;
 mod under_way;
 

@@ -4,6 +4,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 use crate::algorithm::{Algorithm, algorithms};
+use crate::file;
 
 /// The function of an algorithm that is under way. A signal handler of the thread that called it may ask.
 #[derive(Debug, Default)]
@@ -19,7 +20,7 @@ impl UnderWay {
         let entry = self.entry.load(Relaxed);
         let of =
             |a: &'static Algorithm| Some((a, a.function_at(entry)?, self.clock_ns.load(Relaxed)));
-        algorithms().iter().find_map(of)
+        (algorithms().iter()).chain(file::loaded()).find_map(of)
     }
 
     /// Runs `function`, for which the description has this entry.

@@ -11,6 +11,7 @@ mod compound;
 mod cubic;
 mod cubic_preack;
 mod dctcp;
+mod file;
 mod golden;
 mod golden_drawn;
 mod highspeed;

@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use knee_cc::UnderWay;
-use knee_scenario::{AlgorithmInfo, Names, ParamInfo};
-pub use knee_scenario::{Cell, CellError, Scenario, ScenarioErrors};
+pub use knee_scenario::{AlgorithmFile, Cell, CellError, Names, Scenario, ScenarioErrors};
+use knee_scenario::{AlgorithmInfo, ParamInfo};
 use knee_sim::World;
 pub use knee_sim::{CapturedPacket, FourTuple, Options, Output, Progress, Rows, SimError};
 use knee_units::Nanos;
@@ -47,21 +47,26 @@ pub fn parse(
 ///
 /// # Errors
 /// It is no cell, or not of this version.
-pub fn read_cell(text: &str, file: &str) -> Result<Cell, CellError> {
-    knee_scenario::read_cell(text, file, &names(None))
+pub fn read_cell(text: &str, file: &str, names: &Names) -> Result<Cell, CellError> {
+    knee_scenario::read_cell(text, file, names)
 }
 
 /// What scenarios may name.
 pub fn names(read_file: Option<ReadFile>) -> Names {
-    let info = |algorithm: &knee_cc::Algorithm| AlgorithmInfo {
+    Names {
+        algorithms: knee_cc::algorithms().iter().map(algorithm_info).collect(),
+        algorithm_files: Vec::new(),
+        kernels: BTreeMap::new(),
+        read_file,
+    }
+}
+
+/// An algorithm as a scenario names it.
+pub fn algorithm_info(algorithm: &knee_cc::Algorithm) -> AlgorithmInfo {
+    AlgorithmInfo {
         name: algorithm.name().to_owned(),
         linux_name: algorithm.linux_name().to_owned(),
         params: algorithm.params().iter().map(algorithm_param).collect(),
-    };
-    Names {
-        algorithms: knee_cc::algorithms().iter().map(info).collect(),
-        kernels: BTreeMap::new(),
-        read_file,
     }
 }
 

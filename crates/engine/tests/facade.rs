@@ -1,6 +1,6 @@
 //! Text in, tables out: what a page, a script and the native module rely on.
 
-use knee_engine::{Options, Rows, Run, Scenario, csv, parse, read_cell};
+use knee_engine::{Options, Rows, Run, Scenario, csv, names, parse, read_cell};
 use knee_tables::{Samples, Table};
 use knee_units::Nanos;
 
@@ -137,7 +137,8 @@ fn a_cell_that_was_written_and_read_runs_alike() {
     let scenario = scenario();
     for index in 0..scenario.n_cells() {
         let form = scenario.write_cell(index).expect("there is such a cell");
-        let again = read_cell(&form, "cell.json").unwrap_or_else(|error| panic!("{error}"));
+        let again =
+            read_cell(&form, "cell.json", &names(None)).unwrap_or_else(|error| panic!("{error}"));
         let [one, two] = [scenario.cell(index).expect("as before"), again]
             .map(|cell| format!("{:?}", run(cell, 0).to_end(&mut |_, _| true)));
         assert_eq!(one, two);

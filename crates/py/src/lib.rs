@@ -60,8 +60,8 @@ mod _core {
     use crate::record::{exclusions, give_back_memory, record, sockets};
     #[pymodule_export]
     use crate::registry::{
-        algorithms, cost_profile, cost_profiles, costs, impairments, kernel_rules, keys, losses,
-        queues, sizes, table_docs, tables, version, workloads,
+        algorithms, cost_profile, cost_profiles, costs, impairments, kernel_rules, keys,
+        load_algorithm, losses, queues, sizes, table_docs, tables, version, workloads,
     };
     #[pymodule_export]
     use crate::run::{Cancel, Output};

@@ -1,5 +1,7 @@
 //! What tcpknee knows, as lists of dicts for `knee list` and the docs.
 
+use std::path::PathBuf;
+
 use knee_engine::algorithm_param;
 use knee_host::COSTS;
 use knee_path::impairment::{IMPAIRMENTS, ImpairmentSpec};
@@ -15,31 +17,55 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::errors;
+
 #[pyfunction]
 pub fn algorithms(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let list = PyList::empty(py);
     for algorithm in knee_cc::algorithms() {
-        let params = PyList::empty(py);
-        for param in algorithm.params() {
-            params.append(described(
-                py,
-                &algorithm_param(param),
-                param.unit,
-                param.doc,
-                "",
-            )?)?;
-        }
-        let dict = PyDict::new(py);
-        dict.set_item("name", algorithm.name())?;
-        dict.set_item("linux_name", algorithm.linux_name())?;
-        dict.set_item("summary", algorithm.summary())?;
-        dict.set_item("source", algorithm.source())?;
-        dict.set_item("year", algorithm.year())?;
-        dict.set_item("use_when", algorithm.use_when())?;
-        dict.set_item("params", params)?;
-        list.append(dict)?;
+        list.append(of_algorithm(py, algorithm)?)?;
     }
     Ok(list)
+}
+
+/// Loads the algorithm of a user's file, compiled, and says what it is; it is called `name`, or as it calls itself.
+#[pyfunction]
+#[pyo3(signature = (object, digest, name=None))]
+pub fn load_algorithm<'py>(
+    py: Python<'py>,
+    object: PathBuf,
+    digest: &str,
+    name: Option<&str>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let loaded = py.detach(|| knee_cc::file::load(&object, name, digest));
+    let loaded = loaded.map_err(|error| errors::usage(py, &error.to_string()))?;
+    of_algorithm(py, loaded)
+}
+
+fn of_algorithm<'py>(
+    py: Python<'py>,
+    algorithm: &knee_cc::Algorithm,
+) -> PyResult<Bound<'py, PyDict>> {
+    let params = PyList::empty(py);
+    for param in algorithm.params() {
+        params.append(described(
+            py,
+            &algorithm_param(param),
+            param.unit,
+            param.doc,
+            "",
+        )?)?;
+    }
+    let dict = PyDict::new(py);
+    dict.set_item("name", algorithm.name())?;
+    dict.set_item("linux_name", algorithm.linux_name())?;
+    dict.set_item("summary", algorithm.summary())?;
+    dict.set_item("source", algorithm.source())?;
+    dict.set_item("year", algorithm.year())?;
+    dict.set_item("use_when", algorithm.use_when())?;
+    dict.set_item("params", params)?;
+    dict.set_item("state_bytes", algorithm.state_bytes())?;
+    Ok(dict)
 }
 
 #[pyfunction]

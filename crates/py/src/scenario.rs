@@ -4,16 +4,16 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::PathBuf;
-use std::sync::{LazyLock, Mutex};
+use std::sync::Mutex;
 
 use knee_loader::Variant;
 use knee_path::Path;
 use knee_path::queue::BufferLimit;
 use knee_path::trace::RateTrace;
-use knee_scenario::{Cell, rules};
+use knee_scenario::{AlgorithmFile, Cell, Names, rules};
 use knee_units::Nanos;
 use knee_units::files::{Found, ReadFile};
-use pyo3::exceptions::PyIndexError;
+use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -36,9 +36,10 @@ pub struct Scenario {
 /// Reads a scenario; `file` stands in errors. The files that it names are
 /// `files`, their text by their path, or what `read_file` gives: the text, and
 /// whether errors may quote it; it raises `OSError`. With neither it may name none. `kernels`: what kernels that were
-/// built call themselves, by their names.
+/// built call themselves, by their names. `algorithms`: (path, name, digest) of files whose algorithms it may name by their
+/// path; they are loaded.
 #[pyfunction]
-#[pyo3(signature = (text, file, files=None, read_file=None, kernels=BTreeMap::new()))]
+#[pyo3(signature = (text, file, files=None, read_file=None, kernels=BTreeMap::new(), algorithms=Vec::new()))]
 pub fn parse(
     py: Python<'_>,
     text: &str,
@@ -46,6 +47,7 @@ pub fn parse(
     files: Option<BTreeMap<String, String>>,
     read_file: Option<Py<PyAny>>,
     kernels: BTreeMap<String, String>,
+    algorithms: Vec<FileOfAlgorithm>,
 ) -> PyResult<Scenario> {
     let by = |read: Py<PyAny>| {
         ReadFile::new(move |path| {
@@ -61,8 +63,9 @@ pub fn parse(
         })
     };
     let read = files.map(ReadFile::of).or(read_file.map(by));
-    let names = knee_scenario::Names {
+    let names = Names {
         kernels,
+        algorithm_files: algorithm_files(algorithms)?,
         ..knee_engine::names(read)
     };
     match knee_scenario::parse(text, file, &names) {
@@ -72,6 +75,22 @@ pub fn parse(
         }),
         Err(error) => Err(errors::scenario(py, &error)),
     }
+}
+
+/// Path, name and digest.
+type FileOfAlgorithm = (String, String, String);
+
+fn algorithm_files(files: Vec<FileOfAlgorithm>) -> PyResult<Vec<AlgorithmFile>> {
+    let named = |(path, name, digest): FileOfAlgorithm| {
+        let algorithm = knee_cc::file::find(&name, &digest)
+            .ok_or_else(|| PyValueError::new_err(format!("{path}: it is not loaded")))?;
+        Ok(AlgorithmFile {
+            path,
+            digest,
+            info: knee_engine::algorithm_info(algorithm),
+        })
+    };
+    files.into_iter().map(named).collect()
 }
 
 #[pymethods]
@@ -112,6 +131,15 @@ impl Scenario {
     #[getter]
     fn renamed(&self) -> BTreeMap<String, String> {
         self.scenario.renamed()
+    }
+
+    /// (path, name, digest) of each file whose algorithm it names.
+    #[getter]
+    fn algorithm_files(&self) -> Vec<(&str, &str, &str)> {
+        let files = self.scenario.names().algorithm_files.iter();
+        files
+            .map(|file| (&*file.path, &*file.info.name, &*file.digest))
+            .collect()
     }
 
     /// (`assert`, line in the file) of each `[[expect]]`.
@@ -313,11 +341,17 @@ impl Cells {
         let index = usize::try_from(index + from_end)
             .map_err(|_| PyIndexError::new_err("a cell before the first"))?;
         let scenario = self.scenario.get();
-        cell_dict(py, &scenario.cell(index)?, &scenario.facts)
+        let names = scenario.scenario.names();
+        cell_dict(py, &scenario.cell(index)?, names, &scenario.facts)
     }
 }
 
-fn cell_dict<'py>(py: Python<'py>, cell: &Cell, facts: &Facts) -> PyResult<Bound<'py, PyDict>> {
+fn cell_dict<'py>(
+    py: Python<'py>,
+    cell: &Cell,
+    names: &Names,
+    facts: &Facts,
+) -> PyResult<Bound<'py, PyDict>> {
     // The bottleneck is the hop with the least rate, the first of those alike.
     let slowness =
         |(_, hop): &(usize, &Path)| hop.rate.map_or(u64::MAX, |rate| rate.bits_per_sec());
@@ -343,7 +377,7 @@ fn cell_dict<'py>(py: Python<'py>, cell: &Cell, facts: &Facts) -> PyResult<Bound
     dict.set_item("index", cell.index)?;
     dict.set_item("hash", cell.hash())?;
     dict.set_item("axes", &cell.axes)?;
-    dict.set_item("describe", facts.of(py, cell)?)?;
+    dict.set_item("describe", facts.of(py, cell, names)?)?;
     dict.set_item("cautions", knee_scenario::cautions(cell))?;
     dict.set_item(
         "phase_noise_ns",
@@ -373,9 +407,7 @@ struct Facts(Mutex<HashMap<knee_scenario::Fact, Py<PyTuple>>>);
 
 impl Facts {
     /// Key, value and meaning of each fact of a cell.
-    fn of(&self, py: Python<'_>, cell: &Cell) -> PyResult<Vec<Py<PyTuple>>> {
-        // What scenarios may name, without files: hundreds of parameters, the same for every cell.
-        static NAMES: LazyLock<knee_scenario::Names> = LazyLock::new(|| knee_engine::names(None));
+    fn of(&self, py: Python<'_>, cell: &Cell, names: &Names) -> PyResult<Vec<Py<PyTuple>>> {
         let mut known = self.0.lock().expect("nobody fails while holding it");
         let made = |fact: knee_scenario::Fact| match known.entry(fact) {
             Entry::Occupied(entry) => Ok(entry.get().clone_ref(py)),
@@ -385,7 +417,7 @@ impl Facts {
                 Ok(entry.insert(tuple).clone_ref(py))
             }
         };
-        let facts = knee_scenario::describe(cell, &NAMES);
+        let facts = knee_scenario::describe(cell, names);
         facts.into_iter().map(made).collect()
     }
 }
@@ -394,13 +426,24 @@ impl Facts {
 #[pyclass(frozen, module = "tcpknee._core")]
 pub struct LoneCell {
     cell: Cell,
+    names: Names,
 }
 
-/// Reads what `Scenario.write_cell` wrote; `file` stands in errors. Raises `UsageError`.
+/// Reads what `Scenario.write_cell` wrote; `file` stands in errors, and `algorithms` is as for `parse`. Raises `UsageError`.
 #[pyfunction]
-pub fn read_cell(py: Python<'_>, text: &str, file: &str) -> PyResult<LoneCell> {
-    match knee_engine::read_cell(text, file) {
-        Ok(cell) => Ok(LoneCell { cell }),
+#[pyo3(signature = (text, file, algorithms=Vec::new()))]
+pub fn read_cell(
+    py: Python<'_>,
+    text: &str,
+    file: &str,
+    algorithms: Vec<FileOfAlgorithm>,
+) -> PyResult<LoneCell> {
+    let names = Names {
+        algorithm_files: algorithm_files(algorithms)?,
+        ..knee_engine::names(None)
+    };
+    match knee_engine::read_cell(text, file, &names) {
+        Ok(cell) => Ok(LoneCell { cell, names }),
         Err(error) => Err(errors::usage(py, &error.to_string())),
     }
 }
@@ -410,7 +453,7 @@ impl LoneCell {
     /// As an element of `Scenario.cells`.
     #[getter]
     fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        cell_dict(py, &self.cell, &Facts::default())
+        cell_dict(py, &self.cell, &self.names, &Facts::default())
     }
 
     /// As `Scenario.run_cell`.

@@ -6,6 +6,8 @@ mod host;
 pub use flow::FlowSpec;
 pub use host::{GroTable, Host, PacingTimer, RcvbufShare, Reception, SendStamps};
 
+use std::collections::BTreeMap;
+
 use crate::key::Default::{Required, Value, Words};
 use crate::key::keyed::keyed;
 use crate::key::keyed::named;
@@ -113,6 +115,9 @@ keyed! {
             pub sender: Host,
             pub receiver: Host,
             pub flows: Vec<FlowSpec>,
+            /// Digests of the files whose algorithms the cell uses, by the algorithms' names.
+            #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+            pub algorithm_files: BTreeMap<String, String>,
         };
     }
 }

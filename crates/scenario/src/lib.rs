@@ -23,7 +23,7 @@ mod zip;
 
 pub use crate::key::error::{Problem, ScenarioError};
 pub use crate::key::keyed::Bytes;
-pub use crate::key::names::{AlgorithmInfo, Kernel, Names};
+pub use crate::key::names::{AlgorithmFile, AlgorithmInfo, Kernel, Names};
 pub use crate::key::profile;
 pub use crate::key::settings::{Form, ParamInfo};
 pub use besides::{Expect, Published};
@@ -91,7 +91,15 @@ impl Scenario {
 
     /// Algorithms that the file calls by Linux's name: that, and ours.
     pub fn renamed(&self) -> BTreeMap<String, String> {
-        self.source.matrix.renamed().collect()
+        let files = &self.source.names.algorithm_files;
+        let is_path = |written: &str| files.iter().any(|file| file.path == written);
+        let renamed = self.source.matrix.renamed();
+        renamed.filter(|(written, _)| !is_path(written)).collect()
+    }
+
+    /// What the file may name.
+    pub fn names(&self) -> &Names {
+        &self.source.names
     }
 
     /// The text of each file that the scenario names, by its path.

@@ -145,6 +145,11 @@ impl Resolver<'_> {
         let path = hops.next().expect("a path has a hop");
         times?;
         let title = self.optional_text(Section::Top, "title");
+        let receiver = receiver?;
+        let used = (flows.iter().map(|flow| &flow.algorithm)).chain([&receiver.algorithm]);
+        let algorithm_files = used
+            .filter_map(|name| Some((name.clone(), self.names.digest_of(name)?.into())))
+            .collect();
         Some(Cell::read(
             &self.values(Section::Top),
             index,
@@ -154,8 +159,9 @@ impl Resolver<'_> {
             path,
             hops.collect(),
             sender?,
-            receiver?,
+            receiver,
             flows,
+            algorithm_files,
         ))
     }
 

@@ -31,6 +31,7 @@ from .options import SEED_MAX, Options, Whole, out_option, planning_options, run
 @click.option(
     "--workload", shell_complete=completion.of(completion.workloads), help="Kind of workload; `knee list workloads`."
 )
+@click.option("--alone", is_flag=True, help="Of files: do not run cubic, bbr1 and bbr3 beside them.")
 @click.option(
     "--set",
     "set_",
@@ -45,7 +46,8 @@ from .options import SEED_MAX, Options, Whole, out_option, planning_options, run
 def command(algorithms: tuple[str, ...], **given: Any) -> int:
     """Compare algorithms on one path.
 
-    ALGO is a name, each run by itself, or one mix that shares the path: cubic:1,bbr1:2. An option with a list
+    ALGO is a name, each run by itself, or one mix that shares the path: cubic:1,bbr1:2. A file in C stands where a name
+    may (docs/your-algorithm.md); alone it is compared with cubic, bbr1 and bbr3. An option with a list
     (--rtt 10ms,100ms) is an axis.
 
     Example: knee compare cubic bbr1 --rate 50Mbit/s --rtt 100ms --loss 1.5%
@@ -66,13 +68,14 @@ def command(algorithms: tuple[str, ...], **given: Any) -> int:
     if given["kernel"]:
         settings["kernel"] = list(given["kernel"]) if len(given["kernel"]) > 1 else given["kernel"][0]
     settings["set"] = compose.assignments(given.pop("set_"))
+    compared = algorithms if given.pop("alone") else compose.with_baselines(algorithms)
     options_of = {key: name for key, name in compose.ARGUMENTS.items() if name != "algorithms"}
     refuse_both("knee compare", options_of, settings["set"])
     options = Options(**given)
     for engine in options.engines:
         api.check_engine(engine, **options.of_engine)
     with by_option("knee compare", of_compare(settings["set"])):
-        text, file = compose.comparison(algorithms, **settings), "<command line>"
+        text, file = compose.comparison(compared, **settings), "<command line>"
         scenario = api.parse(text, file)
     if options.dry_run:
         return running.dry_run([(scenario, file)], options)

@@ -81,9 +81,9 @@ foreign = click.option(
 
 def _allow_foreign_files(context: click.Context, option: click.Parameter, asked: bool) -> None:
     if asked:
-        from tcpknee.runs import named_files
+        from tcpknee import reading
 
-        named_files.allow_foreign_files()
+        reading.allow_foreign_files()
 
 
 foreign_files = click.option(

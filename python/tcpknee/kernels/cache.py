@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tcpknee import _core, reading
+from tcpknee import _core, reading, writing
 from tcpknee.errors import KernelUnsupported, RunFolderError, UsageError
 from tcpknee.human import suggest
 
@@ -58,10 +58,8 @@ class Kernel:
 
 
 def home() -> Path:
-    """The folder of all kernels: this user's (XDG Base Directory Specification), or root's, whose HOME may be that of
-    whoever called sudo."""
-    of_user = Path("/var/cache") if os.geteuid() == 0 else Path.home() / ".cache"
-    return Path(os.environ.get("XDG_CACHE_HOME") or of_user) / "tcpknee/kernels"
+    """The folder of all kernels."""
+    return writing.user_cache() / "kernels"
 
 
 def kernels() -> Iterator[Kernel]:

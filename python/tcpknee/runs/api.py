@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpknee import _core, algorithms, provenance
+from tcpknee.algorithms import naming
 from tcpknee.errors import MOST_LISTED, RunFolderError, ScenarioError, UsageError
 from tcpknee.human import suggest
 from tcpknee.kernels import cache
@@ -195,8 +196,11 @@ def parse(text: str, file: str, *, stored: bool = False) -> _core.Scenario:
     `ScenarioError` with all mistakes."""
     read_file = named_files.named_by_stored(file, text) if stored else named_files.named_by(file)
     kernels = cache.releases() if "kernel" in text else {}
+    of_files = naming.of_scenario(text, file, named_files.programs_named_by(file))
     try:
-        scenario = _core.parse(text, file, read_file=read_file, kernels=kernels)
+        scenario = _core.parse(
+            text, file, read_file=read_file, kernels=kernels, algorithms=[one.for_core for one in of_files]
+        )
     except ScenarioError as error:
         from tcpknee.evidence import expect, published
 
@@ -206,6 +210,7 @@ def parse(text: str, file: str, *, stored: bool = False) -> _core.Scenario:
             raise ScenarioError.of(file, [*error.mistakes, *unread]) from None
         raise
     algorithms.note(scenario.renamed)
+    naming.note(of_files)
     if not scenario.expects and not scenario.published:
         return scenario
     from tcpknee.evidence import expect, published
@@ -259,7 +264,8 @@ def run_text(
     watcher = watcher or Watcher()
     kernels = _kernels(scenario, file, engine)
     guests = [cache.find(name).facts() for name in kernels] if engine == "guest" else []
-    meta = manifest.describe(scenario, text, file, command or _command(file), engine, bpf, measure, guests)
+    of_files = [one.facts() for one in naming.used_by(scenario)]
+    meta = manifest.describe(scenario, text, file, command or _command(file), engine, bpf, measure, guests, of_files)
     has_programs = engine != "sim" and engines.runs_programs(scenario.cells)
     user = None
     if has_programs or programs_as_root:

@@ -6,6 +6,7 @@ as they come.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
 import time
@@ -89,6 +90,7 @@ class Cluster:
             scenario_sha256=meta["scenario_sha256"],
             parts=url,
             build=tuple(store.build().items()),
+            algorithm_files=tuple(json.dumps(one) for one in meta.get("algorithm_files", ())),
         )
         return {"cluster": self.address, **({} if store.is_within(out, url) else {"parts": url})}
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tcpknee.algorithms.naming import is_path
 from tcpknee.errors import ScenarioError, UsageError
 
 if sys.version_info >= (3, 11):
@@ -16,7 +17,7 @@ else:
     import tomli as tomllib
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-_ENTRANT = re.compile(r"([A-Za-z0-9_-]+)(?::(\d+))?")
+_ENTRANT = re.compile(r"([A-Za-z0-9_-]+|[^:]*/[^:]*|[^:]*\.c)(?::(\d+))?")
 
 
 def toml(settings: Mapping[str, Any]) -> str:
@@ -91,6 +92,20 @@ def comparison(
     scenario["path"] = {key: value for key, value in scenario["path"].items() if value is not None}
     scenario["flow"] = [{key: value for key, value in flow.items() if value is not None} for flow in scenario["flow"]]
     return toml(scenario)
+
+
+BASELINES = ("cubic", "bbr1", "bbr3")
+"""What a user's own algorithm is compared with unasked."""
+
+
+def with_baselines(algorithms: Sequence[str]) -> Sequence[str]:
+    """The same, and baselines where only files are compared, each by itself."""
+    counts = {text.rpartition(":")[2] for text in algorithms if ":" in text}
+    are_files = all("," not in text and is_path(text.partition(":")[0]) for text in algorithms)
+    if len(counts) > 1 or not are_files:
+        return algorithms
+    count = f":{counts.pop()}" if counts else ""
+    return [*algorithms, *(f"{name}{count}" for name in BASELINES)]
 
 
 ARGUMENTS = {
@@ -186,7 +201,10 @@ def _entrant(text: str) -> tuple[str, int]:
     """`bbr1:2` as (bbr1, 2)."""
     match = _ENTRANT.fullmatch(text)
     if match is None or match[2] == "0":
-        raise UsageError(f'compare: got "{text}"; expected ALGORITHM or ALGORITHM:COUNT, as in cubic:1,bbr1:2.')
+        raise UsageError(
+            f'compare: got "{text}"; expected ALGORITHM or ALGORITHM:COUNT, as in cubic:1,bbr1:2. A file stands where '
+            "a name may: ./mine.c:2."
+        )
     return match[1], int(match[2] or 1)
 
 

@@ -12,8 +12,6 @@ import struct
 import sys
 from pathlib import Path
 
-from tcpknee import _core
-
 from . import labworker
 
 _RESEED, _ADD = 0x5207, 0x40085203
@@ -24,7 +22,7 @@ def main() -> int:
     """As `labworker.main`."""
     text = sys.stdin.read()
     request = json.loads(text)
-    scenario = _core.parse(request["scenario"], request["file"], request["files"], kernels=request["kernels"])
+    scenario = labworker.parsed(request)
     for name, value in scenario.check_lab().items():
         Path("/proc/sys", *name.split(".")).write_text(f"{value}\n", encoding="utf-8")
     chance = os.open("/dev/random", os.O_RDWR)

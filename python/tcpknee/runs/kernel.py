@@ -23,6 +23,7 @@ from typing import IO, Any
 import pyarrow as pa
 
 from tcpknee import errors
+from tcpknee.algorithms import naming
 from tcpknee.errors import Cancelled, EngineError
 
 from . import folder, host_settings, manifest
@@ -67,6 +68,7 @@ class Kernel:
             "scenario": self.job.text,
             "file": self.job.file,
             "files": self.job.scenario.files,
+            "algorithm_files": [one.request() for one in naming.used_by(self.job.scenario)],
             "cell": index,
             "rep": rep,
             "seed": manifest.seed_of({"seed": self.job.scenario.seed}, self.cells[index]),

@@ -3,10 +3,11 @@
     python -m tcpknee.runs.labworker < REQUEST
 
 REQUEST is an object: `scenario` `file` (text and name), `files` (text of each file that the scenario names, by its
-path), `kernels` (what built ones call themselves, by their names), `cell` `rep`, `algorithms` (what the kernel calls
-each of the scenario's), `output` (folder for what programs print), `host_settings` (what was set for the whole
-machine), `seed` (of a guest kernel's random numbers), `part` (descriptor for the tables), `parent` (who asks); where
-the scenario has programs, `user` (whom they run as) and `run_as` (what it takes to become that user, or null).
+path), `algorithm_files` (of each file whose algorithm it names: `path` `name` `digest` and the shared `object`),
+`kernels` (what built ones call themselves, by their names), `cell` `rep`, `algorithms` (what the kernel calls each of
+the scenario's), `output` (folder for what programs print), `host_settings` (what was set for the whole machine),
+`seed` (of a guest kernel's random numbers), `part` (descriptor for the tables), `parent` (who asks); where the
+scenario has programs, `user` (whom they run as) and `run_as` (what it takes to become that user, or null).
 Standard output gets lines of JSON: `{"hosts": [SENDER, RECEIVER]}`, the inodes of their network namespaces, once they
 are there; `{"t_ns": …}` now and then; `{"measuring": true}` after the warm-up and `false` at the end; `{"error": CLASS,
 "message": …}`, `{"done": true}`.
@@ -48,8 +49,21 @@ def main() -> int:
     return 0
 
 
+def parsed(request: Mapping[str, Any]) -> _core.Scenario:
+    """The scenario of a request."""
+    for one in request["algorithm_files"]:
+        _core.load_algorithm(Path(one["object"]), one["digest"], one["name"])
+    return _core.parse(
+        request["scenario"],
+        request["file"],
+        request["files"],
+        kernels=request["kernels"],
+        algorithms=[(one["path"], one["name"], one["digest"]) for one in request["algorithm_files"]],
+    )
+
+
 def _run(request: Mapping[str, Any]) -> None:
-    scenario = _core.parse(request["scenario"], request["file"], request["files"], kernels=request["kernels"])
+    scenario = parsed(request)
     output = Path(request["output"])
     measured = scenario.run_in_lab(
         request["cell"],

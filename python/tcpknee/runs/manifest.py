@@ -14,6 +14,8 @@ cells              per cell: index, hash (of what an engine is given: cells of o
                    they cannot; is_random, whether anything on the path is drawn
 facts              (key, value, doc) of what describes cells, each once. `datasets.manifest.read` puts them in the
                    place of their positions
+algorithm_files    where algorithms are named by path: path, name (what it is called in the tables), kind ("contract"),
+                   sha256 of the sources, sources (their texts, by name)
 expects            assert and line of each [[expect]]
 published          value, figure, source and line of each [[published]]
 engine             "sim", "kernel" or "guest";  engine_version the version of tcpknee
@@ -54,6 +56,7 @@ def describe(
     bpf: bool = False,
     measure: Sequence[str] = (),
     guests: Sequence[Mapping[str, Any]] = (),
+    algorithm_files: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """A run about to begin. `scenario` is a `_core.Scenario`."""
     return {
@@ -66,6 +69,7 @@ def describe(
         "seed": scenario.seed,
         "repeat": scenario.repeat,
         "cells": [plain_cell(cell) for cell in scenario.cells],
+        **({"algorithm_files": list(algorithm_files)} if algorithm_files else {}),
         "expects": [{"assert": assertion, "line": line} for assertion, line in scenario.expects],
         "published": [
             {"value": value, "figure": figure, "source": source, "line": line}

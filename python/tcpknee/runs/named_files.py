@@ -9,27 +9,16 @@ affair.
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-ReadFile = Callable[[str], tuple[str, bool]]
-"""The text of a file, a Parquet table as CSV, and whether errors may quote it. Raises OSError."""
+from tcpknee import reading
+from tcpknee.reading import ReadFile
 
 _MOST_BYTES = 256 << 20
 """Of a file, and of the text of a Parquet table. A table of 100,000 paths has some 10 MB; a device has no end."""
-
-_foreign_allowed = False
-
-
-def allow_foreign_files() -> None:
-    """From now on, root reads what a scenario names outside of its own folder as well; `--allow-foreign-files` does it
-    for a command."""
-    global _foreign_allowed
-    _foreign_allowed = True
 
 
 def named_by(file: str) -> ReadFile:
@@ -42,7 +31,7 @@ def named_by_stored(file: str, text: str) -> ReadFile:
     """Reads for a scenario that a run's folder holds. What else that folder says is not believed: only a file that
     still holds the text shows which folder is the scenario's own."""
     with suppress(OSError, ValueError):
-        _, found = _open(file)
+        _, found = reading.regular(file)
         with found:
             if found.read(len(text.encode()) + 1) == text.encode():
                 return _Named(_folder(file))
@@ -58,7 +47,12 @@ def _by_hand(path: str) -> tuple[str, bool]:
         with Path(path).open("rb") as file:
             return _text(path, file), True
     except OSError as error:
-        raise OSError(_reason(error)) from None
+        raise OSError(reading.reason(error)) from None
+
+
+def programs_named_by(file: str) -> ReadFile:
+    """The same of sources that will be compiled and run: root takes none that somebody else can have written."""
+    return reading.program if file.startswith("<") and file != "<stdin>" else _Named(_folder(file), will_run=True)
 
 
 @dataclass(frozen=True)
@@ -66,44 +60,33 @@ class _Named:
     """Reads for a scenario in that folder, a real path; None: in no folder that is known."""
 
     folder: str | None
+    will_run: bool = False
 
     def __call__(self, path: str) -> tuple[str, bool]:
         try:
-            real, file = _open(path)
+            real, file = reading.regular(path)
         except OSError as error:
             # Which files there are elsewhere is not said either.
             self._is_own(os.path.realpath(path))
-            raise OSError(_reason(error)) from None
+            raise OSError(reading.reason(error)) from None
         with file:
             is_own = self._is_own(real)
+            if self.will_run:
+                reading.check_owner(real, file)
             try:
                 return _text(path, file), is_own
             except OSError as error:
-                raise OSError(_reason(error) if is_own else "it is no text in UTF-8, or no table") from None
+                raise OSError(reading.reason(error) if is_own else "it is no text in UTF-8, or no table") from None
 
     def _is_own(self, real: str) -> bool:
         """Is the file in the scenario's folder? Raises OSError where it is not to be read at all."""
         is_own = self.folder is not None and os.path.commonpath([self.folder, real]) == self.folder
-        if not is_own and os.geteuid() == 0 and not _foreign_allowed:
+        if not is_own and os.geteuid() == 0 and not reading.foreign_files_allowed():
             raise OSError(
                 "it lies outside of the scenario's folder, and root reads no such file for a scenario that may be of "
                 "somebody else. Put it beside the scenario, or say --allow-foreign-files"
             )
         return is_own
-
-
-def _open(path: str) -> tuple[str, BinaryIO]:
-    """A regular file and its real path. Nothing else is opened: a device acts, a FIFO waits."""
-    place = os.open(path, os.O_PATH)
-    try:
-        mode = os.fstat(place).st_mode
-        if not stat.S_ISREG(mode):
-            kind = "a FIFO" if stat.S_ISFIFO(mode) else "a folder" if stat.S_ISDIR(mode) else "a device"
-            raise OSError(f"it is {kind}; expected a regular file")
-        held = Path(f"/proc/self/fd/{place}")
-        return str(held.readlink()), held.open("rb")
-    finally:
-        os.close(place)
 
 
 def _text(path: str, file: BinaryIO) -> str:
@@ -118,7 +101,3 @@ def _text(path: str, file: BinaryIO) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         raise OSError("it is no text in UTF-8") from None
-
-
-def _reason(error: OSError) -> str:
-    return "there is no such file" if isinstance(error, FileNotFoundError) else error.strerror or str(error)

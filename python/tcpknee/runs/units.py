@@ -5,6 +5,7 @@ A unit needs nothing of the client's disk: the scenario's text and the files tha
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from tcpknee import _core
+from tcpknee.algorithms import naming
 from tcpknee.errors import ClusterError, TcpkneeError
 
 from . import engines, phase, store
@@ -29,7 +31,8 @@ class Parcel:
     """What all tasks of a run need.
 
     `files`: path and text of each file that the scenario names. `parts`: URL of the place for finished units. `build`:
-    the client's tcpknee, as `store.build` says it.
+    the client's tcpknee, as `store.build` says it. `algorithm_files`: what `run.json` says of each file whose algorithm
+    the scenario names, sources included, as JSON.
     """
 
     text: str
@@ -38,6 +41,7 @@ class Parcel:
     scenario_sha256: str
     parts: str
     build: tuple[tuple[str, str], ...]
+    algorithm_files: tuple[str, ...] = ()
 
     def store(self) -> store.Store:
         """Where finished units are kept."""
@@ -127,7 +131,7 @@ def _until(units: Sequence[Key], seconds: float, run: Callable[[Key], object]) -
 def _scenario(parcel: Parcel) -> _core.Scenario:
     """The scenario; refuses a client with another tcpknee, which a worker that came late can meet here first."""
     _check_build(parcel.build)
-    return _parsed(parcel.text, parcel.file, parcel.files)
+    return _parsed(parcel.text, parcel.file, parcel.files, parcel.algorithm_files)
 
 
 def _check_build(build: tuple[tuple[str, str], ...]) -> None:
@@ -136,8 +140,11 @@ def _check_build(build: tuple[tuple[str, str], ...]) -> None:
 
 
 @lru_cache(maxsize=4)
-def _parsed(text: str, file: str, files: tuple[tuple[str, str], ...]) -> _core.Scenario:
-    return _core.parse(text, file, dict(files))
+def _parsed(
+    text: str, file: str, files: tuple[tuple[str, str], ...], algorithm_files: tuple[str, ...]
+) -> _core.Scenario:
+    of_files = [naming.Named.of_facts(json.loads(facts)) for facts in algorithm_files]
+    return _core.parse(text, file, dict(files), algorithms=[one.for_core for one in of_files])
 
 
 def differs(got: dict[str, str], expected: dict[str, str]) -> str:

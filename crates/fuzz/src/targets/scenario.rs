@@ -161,6 +161,7 @@ fn names() -> Names {
                 ],
             ),
         ],
+        algorithm_files: Vec::new(),
         kernels: [("patched".to_owned(), "6.12.117".to_owned())].into(),
         read_file: Some(ReadFile::of_texts(read_file)),
     }

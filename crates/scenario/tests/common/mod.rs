@@ -21,6 +21,7 @@ pub fn names() -> Names {
             .collect(),
     };
     Names {
+        algorithm_files: Vec::new(),
         algorithms: vec![
             info("reno", &[]),
             info(

@@ -46,7 +46,7 @@ impl Plan {
         order.sort_by_key(|&number| list[number as usize].open);
         let under_way = Arc::default();
         let instance = |algorithm: &str, params: &[(String, u32)]| {
-            instance(algorithm, params).map(|made| made.telling(&under_way))
+            instance(cell, algorithm, params).map(|made| made.telling(&under_way))
         };
         let senders = cell
             .flows
@@ -69,8 +69,12 @@ impl Plan {
     }
 }
 
-fn instance(algorithm: &str, params: &[(String, u32)]) -> Result<Instance, SimError> {
-    let found = knee_cc::find(algorithm).ok_or_else(|| SimError::UnknownAlgorithm {
+fn instance(cell: &Cell, algorithm: &str, params: &[(String, u32)]) -> Result<Instance, SimError> {
+    let found = match cell.algorithm_files.get(algorithm) {
+        Some(digest) => knee_cc::file::find(algorithm, digest),
+        None => knee_cc::find(algorithm),
+    };
+    let found = found.ok_or_else(|| SimError::UnknownAlgorithm {
         name: algorithm.to_owned(),
     })?;
     let params: Vec<(&str, u32)> = params

@@ -37,7 +37,7 @@ def note(renamed: Mapping[str, str]) -> None:
 def manual(name: str) -> dict[str, str]:
     """The head of an algorithm's file: `title`, `idea`, `equations` (with the diagram of states, if it has one), and
     `differs`, in which it is another than its source."""
-    source = (Path(__file__).with_name("cc") / f"{name}.c").read_text(encoding="utf-8")
+    source = (Path(__file__).parents[1] / "cc" / f"{name}.c").read_text(encoding="utf-8")
     comment = source.split("/*\n", 1)[1].split("*/", 1)[0]
     lines = (line.removeprefix(" *").removeprefix(" ") for line in comment.splitlines())
     head, body = "\n".join(lines).expandtabs(8).split("\n\n", 1)

@@ -1,0 +1,69 @@
+//! An algorithm of a shared object.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use knee_cc::file::{FileError, find, load};
+use knee_cc::{CcIn, CcOut, Instance, Op};
+
+fn built(source: &Path, flags: &[&str]) -> PathBuf {
+    let cc = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cc");
+    let mut names = source.file_name().unwrap().to_owned();
+    names.push(format!("{}.{}.so", flags.len(), std::process::id()));
+    let target = std::env::temp_dir().join(names);
+    let done = Command::new(std::env::var("CC").unwrap_or("cc".into()))
+        .args([
+            "-std=gnu11",
+            "-O2",
+            "-fPIC",
+            "-shared",
+            "-ffreestanding",
+            "-nostdinc",
+        ])
+        .args([
+            "-nodefaultlibs",
+            "-nostartfiles",
+            "-fvisibility=hidden",
+            "-I",
+        ])
+        .args([cc.as_os_str(), "-o".as_ref(), target.as_os_str()])
+        .args(flags)
+        .arg(cc.join(source))
+        .status()
+        .expect("a C compiler");
+    assert!(done.success());
+    target
+}
+
+#[test]
+fn an_object_is_loaded_once_by_name_and_digest() {
+    let object = built(Path::new("reno.c"), &["-DCC_FILE"]);
+    let loaded = load(&object, None, "a").unwrap();
+    assert_eq!((loaded.name(), loaded.digest()), ("reno", Some("a")));
+    assert!(std::ptr::eq(loaded, load(&object, None, "a").unwrap()));
+    assert!(std::ptr::eq(loaded, find("reno", "a").unwrap()));
+    let other = load(&object, Some("other"), "b").unwrap();
+    assert_eq!((other.name(), other.digest()), ("other", Some("b")));
+    assert!(find("other", "a").is_none() && find("reno", "b").is_none());
+    assert_eq!(knee_cc::find("reno").unwrap().digest(), None);
+
+    let mut mine = Instance::new(other, &[("beta", 256)]).unwrap();
+    let mut out = CcOut {
+        snd_cwnd: 40,
+        ..CcOut::default()
+    };
+    mine.call(Op::Ssthresh, &CcIn::default(), &mut out);
+    assert_eq!(out.ret, 10);
+}
+
+#[test]
+fn what_is_no_algorithm_is_refused() {
+    let missing = load(Path::new("/no/such.so"), None, "c").unwrap_err();
+    assert!(matches!(missing, FileError::Unloadable(_)), "{missing}");
+    let plain = built(Path::new("reno.c"), &[]);
+    let plain = load(&plain, None, "d").unwrap_err();
+    assert_eq!(plain, FileError::NoSymbol("cc_file_abi"));
+    let other = built(Path::new("reno.c"), &["-DCC_FILE", "-DCC_ABI=7u"]);
+    let other = load(&other, None, "e").unwrap_err();
+    assert!(matches!(other, FileError::Layout { got: 7, .. }), "{other}");
+}

@@ -1,0 +1,140 @@
+"""Algorithms of users' own files: what stands in a scenario as `algorithm = "./mine.c"`.
+
+    built = build("./mine.c")
+
+The file is compiled by the system's C compiler against the headers of the package, into a shared object that needs no
+library, and kept in the user's cache by the digest of all that it was made of. `kind` says what it is written for: the
+contract of `cc/cc.h`. A shared object of whatever kind exports `cc_file_algorithm` and `cc_file_abi` (`cc/cc_file.h`).
+
+Whoever compiles a file runs it. So root compiles none that somebody else owns or may write.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from tcpknee import _core, human, reading
+from tcpknee.errors import UsageError
+from tcpknee.reading import ReadFile
+
+from . import compiler, text
+
+MOST_BYTES = 1 << 20
+"""Of a file with all that it includes. The longest known one has 0.1 MiB."""
+
+_MOST_FILES = 64
+
+HEADERS = Path(__file__).parents[1] / "cc"
+
+
+@dataclass(frozen=True)
+class Built:
+    """An algorithm of a file, compiled.
+
+    `path` is as the user wrote it, and `name` what the algorithm calls itself. `sources` holds the text of the file and
+    of those of its folder that it includes, by their names there, itself first; `digest` is theirs.
+    """
+
+    path: str
+    name: str
+    kind: str
+    digest: str
+    sources: Mapping[str, str]
+    so_path: Path
+
+
+def build(path: str, *, read: ReadFile = reading.program, at: str | None = None) -> Built:
+    """The algorithm of a file, from the cache where it is there. `at`: where the file is, if not at `path`. Raises
+    `UsageError`, whose text has the compiler's words on the user's own lines."""
+    sources, may_be_quoted = _gather(path, at or path, read)
+    return of_sources(path, sources, may_be_quoted=may_be_quoted)
+
+
+def of_sources(path: str, sources: Mapping[str, str], *, may_be_quoted: bool = True) -> Built:
+    """The same of texts that are known."""
+    kind = _kind(path, sources)
+    text.refuse_floats(path, sources)
+    digest = _digest(f"{name}\0{content}" for name, content in sources.items())
+    so_path = compiler.shared_object(path, sources, digest, HEADERS, may_be_quoted=may_be_quoted)
+    try:
+        about = _core.load_algorithm(so_path, digest)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}. `knee new algorithm NAME` writes an outline.") from None
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,31}", about["name"]):
+        raise UsageError(
+            f'{path}: CC_ALGORITHM: got the name "{about["name"]}"; expected 32 letters, digits and _ at most.'
+        )
+    return Built(path, about["name"], kind, digest, dict(sources), so_path)
+
+
+def _digest(parts: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(f"{len(part)}\0{part}".encode())
+    return digest.hexdigest()
+
+
+def _kind(path: str, sources: Mapping[str, str]) -> str:
+    bare = [text.without_comments(content) for content in sources.values()]
+    if not any(re.search(r"\bCC_ALGORITHM\s*\(", content) for content in bare):
+        if any(re.search(r"\bstruct\s+tcp_congestion_ops\b", content) for content in bare):
+            raise UsageError(
+                f"{path}: got a source of the Linux kernel (struct tcp_congestion_ops); expected one for the contract "
+                "of cc.h. `knee new algorithm NAME` writes an outline."
+            )
+        headers = {name for content in sources.values() for name in text.includes(content)}
+        if not any("CC_ALGORITHM(" in _header(name) for name in headers):
+            raise UsageError(
+                f"{path}: got no CC_ALGORITHM(…); expected it at the file's end: it says the algorithm's name, "
+                "parameters and ops. `knee new algorithm NAME` writes an outline."
+            )
+    return "contract"
+
+
+def _header(name: str) -> str:
+    """The text of a header of the package; empty where there is none of that name, and for those that define the
+    contract itself."""
+    file = HEADERS / name
+    is_ours = PurePosixPath(name).name == name and not name.startswith("cc_") and file.is_file()
+    return file.read_text(encoding="utf-8") if is_ours else ""
+
+
+def _gather(path: str, at: str, read: ReadFile) -> tuple[dict[str, str], bool]:
+    """The file and what it includes of its own folder, and whether errors may quote it."""
+    folder, name = at[: at.rfind("/") + 1], at[at.rfind("/") + 1 :]
+    sources: dict[str, str] = {}
+    quotable, size, waiting = True, 0, [name]
+    while waiting:
+        name = waiting.pop(0)
+        if name in sources:
+            continue
+        try:
+            content, may_be_quoted = read(f"{folder}{name}")
+        except OSError as error:
+            what = path if not sources else f'{path}: #include "{name}"'
+            raise UsageError(
+                f"{what}: cannot be read: {error.strerror or error}. Expected an algorithm in C."
+            ) from None
+        quotable &= may_be_quoted
+        size += len(content.encode())
+        if size > MOST_BYTES or len(sources) >= _MOST_FILES:
+            got = f"{size / (1 << 20):.1f} MiB in {human.counted(len(sources) + 1, 'file')}"
+            raise UsageError(
+                f"{path}: got {got}; expected {MOST_BYTES >> 20} MiB in {_MOST_FILES} files at most. "
+                "An algorithm is some kB of C."
+            )
+        sources[name] = content
+        waiting += [
+            str(PurePosixPath(name).parent / other)
+            for other in text.includes(content)
+            if not (HEADERS / PurePosixPath(other).name).is_file() and _is_below(PurePosixPath(name).parent / other)
+        ]
+    return sources, quotable
+
+
+def _is_below(name: PurePosixPath) -> bool:
+    return not name.is_absolute() and ".." not in name.parts

@@ -1,0 +1,145 @@
+"""What the algorithms of files are called in a scenario that names them by path.
+
+Each has the name that its file gives it. Where that is one of ours, of Linux's, of a key or of another file, the file's
+name comes behind it: `reno` of `./mine.c` is `reno_mine`, and of `./reno.c` it is `reno_file`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcpknee import _core, say
+from tcpknee.reading import ReadFile
+
+if TYPE_CHECKING:
+    from .building import Built
+
+
+@dataclass(frozen=True)
+class Named:
+    """An algorithm of a file, and what it is called beside the others."""
+
+    built: Built
+    name: str
+
+    @property
+    def words(self) -> str:
+        """Which it is."""
+        own = "" if self.name == self.built.name else f" {self.built.name}"
+        return f"{self.name} is the algorithm{own} of {self.built.path}"
+
+    def facts(self) -> dict[str, Any]:
+        """What `run.json` says of it, and another host needs of it."""
+        built = self.built
+        return {
+            "path": built.path,
+            "name": self.name,
+            "kind": built.kind,
+            "sha256": built.digest,
+            "sources": built.sources,
+        }
+
+    @staticmethod
+    def of_facts(facts: Mapping[str, Any]) -> Named:
+        """The same, compiled here and loaded. Raises `UsageError`."""
+        from .building import of_sources
+
+        return load(Named(of_sources(facts["path"], facts["sources"]), facts["name"]))
+
+    def request(self) -> dict[str, str]:
+        """What another process of this host needs of it."""
+        return {
+            "path": self.built.path,
+            "name": self.name,
+            "digest": self.built.digest,
+            "object": str(self.built.so_path),
+        }
+
+    @property
+    def for_core(self) -> tuple[str, str, str]:
+        """As `_core.parse` takes it."""
+        return self.built.path, self.name, self.built.digest
+
+
+def is_path(text: str) -> bool:
+    """Does it stand for a file, where names of algorithms stand?"""
+    return "/" in text or text.endswith(".c")
+
+
+def of_scenario(text: str, file: str, read: ReadFile) -> list[Named]:
+    """The algorithms that a scenario of that file names by path, compiled and loaded. Raises `UsageError`."""
+    if ".c" not in text and "/" not in text:
+        return []
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        scenario = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        # The parser says where.
+        return []
+    paths = list(dict.fromkeys(filter(is_path, _algorithms(scenario))))
+    folder = "" if file.startswith("<") else file[: file.rfind("/") + 1]
+    if not paths:
+        return []
+    from .building import build
+
+    return named(build(path, read=read, at=path if path.startswith("/") else f"{folder}{path}") for path in paths)
+
+
+def _algorithms(scenario: Mapping[str, Any]) -> Iterator[str]:
+    flows = scenario.get("flow")
+    for table in [*(flows if isinstance(flows, list) else [flows]), scenario.get("receiver")]:
+        value = table.get("algorithm") if isinstance(table, dict) else None
+        yield from (one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str))
+
+
+_known: dict[tuple[str, str], Named] = {}
+"""By name and digest: what this process has loaded."""
+
+
+def named(files: Iterable[Built]) -> list[Named]:
+    """Names for the algorithms of files, which are loaded under these."""
+    found: list[Named] = []
+    taken = set(_reserved())
+    for built in files:
+        stem = re.sub(r"\W", "_", Path(built.path).stem, flags=re.ASCII)
+        longer = f"{built.name}_{stem if stem != built.name else 'file'}"
+        further = (f"{longer}_{number}" for number in range(2, 1000))
+        name = next(name for name in (built.name, longer, *further) if name not in taken)
+        taken.add(name)
+        found.append(load(Named(built, name)))
+    return found
+
+
+def load(one: Named) -> Named:
+    """Loads it, if it is not there yet."""
+    _core.load_algorithm(one.built.so_path, one.built.digest, one.name)
+    return _known.setdefault((one.name, one.built.digest), one)
+
+
+def used_by(scenario: _core.Scenario) -> list[Named]:
+    """Those that a scenario names."""
+    return [_known[name, digest] for _, name, digest in scenario.algorithm_files]
+
+
+def note(files: Sequence[Named]) -> None:
+    """Says on stderr what algorithms of files are called."""
+    for one in files:
+        say.warn(f"Note: {one.words}.")
+
+
+@cache
+def _reserved() -> frozenset[str]:
+    """Names that mean something else in a `[[flow]]`."""
+    ours = (name for entry in _core.algorithms() for name in (entry["name"], entry["linux_name"]))
+    known = _core.keys()
+    keys = (key["path"].rsplit(".", 1)[-1] for key in known)
+    return frozenset((*ours, *keys))
