@@ -21,7 +21,7 @@ import tcpknee
 from tcpknee import _core
 from tcpknee.imports import IMPORTERS, Kind, Option
 from tcpknee.runs import output
-from tcpknee.validation.claims import verdicts
+from tcpknee.validation.claims import judging, verdicts
 from tcpknee.validation.claims.catalogue import ARTICLES, CLAIMS
 from tcpknee.validation.claims.claim import Claim
 
@@ -78,7 +78,8 @@ def claims(built: bool) -> str:
     for letter, title in ARTICLES.items():
         rows = [_claim_row(claim, results[claim.id], built) for claim in CLAIMS if claim.article == letter]
         header = ["claim", "must hold", "article", "ours", "verdict"]
-        parts.append(f"### Article {letter}: {title}\n\n{table(header, rows)}")
+        why = "".join(_whys(claim, results[claim.id]) for claim in CLAIMS if claim.article == letter)
+        parts.append(f"### Article {letter}: {title}\n\n{table(header, rows)}{why and chr(10) + why}")
     return "\n".join(parts)
 
 
@@ -87,6 +88,16 @@ def _claim_row(claim: Claim, results: list[dict[str, Any]], built: bool) -> list
     told = "; ".join(f"**{verdict}** ({forms})" for verdict, forms in verdicts.by_verdict(results).items())
     page = f"reference/claims/{claim.id}.md" if built else f"../{reference.sources_of(claim)[0][1]}"
     return [f"[`{claim.id}`]({page})", claim.shape, claim.figure or "-", ours or "-", told or "not run yet"]
+
+
+def _whys(claim: Claim, results: list[dict[str, Any]]) -> str:
+    """A line for each reason of a verdict that is not "reproduced", with the forms that have it."""
+    forms: dict[tuple[str, str], list[str]] = {}
+    for one in results:
+        why = judging.reason(claim, one["engine"], one["verdict"], one["needed"])
+        if why:
+            forms.setdefault((one["verdict"], why), []).append(verdicts.form(one))
+    return "".join(f"- `{claim.id}`, {verdict} ({', '.join(told)}): {why}\n" for (verdict, why), told in forms.items())
 
 
 def functions() -> str:

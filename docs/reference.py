@@ -247,10 +247,8 @@ def _claim(claim: Claim, results: Iterable[Mapping[str, Any]]) -> str:
         lines += [f"- ours: {label} {text}" for label, text in one["ours"]]
         lines += [f"- {said['verdict']}: {said['assert']} ({said['detail']})" for said in one["found"]]
         lines += [f"- published {printed}" for printed in one["published"]]
-    if claim.limits:
-        lines += ["", claim.limits]
-    if claim.on_kernel and claim.on_kernel.limits:
-        lines += ["", f"On a kernel: {claim.on_kernel.limits}"]
+    for engine, limits in claim.limits.items():
+        lines += ["", f"{sentence(ENGINES[engine])}: {limits}"]
     return "\n".join(lines) + "\n"
 
 

@@ -15,7 +15,7 @@ from tcpknee.validation.claims import judging, verdicts
 from tcpknee.validation.claims.catalogue import CLAIMS
 from tcpknee.validation.claims.claim import ENGINES
 
-KEPT = ("engine", "seed", "quick", "sha256", "verdict", "ours", "found", "why", "warnings")
+KEPT = ("engine", "seed", "quick", "sha256", "verdict", "ours", "found", "needed", "warnings")
 
 
 def entry(claim: dict[str, Any]) -> dict[str, Any]:

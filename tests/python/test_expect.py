@@ -12,6 +12,7 @@ from support import cell, compared, flow, flows
 from tcpknee.evidence import expect, metrics, published, written
 from tcpknee.evidence.expressions import Problem, Quantity, parse, parse_figure
 from tcpknee.evidence.published import Published
+from tcpknee.evidence.stats import half_width
 from tcpknee.runs.summary import Summary, summarise
 from tcpknee.runs.terms import OfCells
 
@@ -66,7 +67,19 @@ def test_an_interval_that_holds_both_outcomes_is_undecided_and_does_not_pass() -
     found = outcome("bbr1.goodput / cubic.goodput >= 21", summarise(table, None, cells), cells)
     assert found.verdict == "undecided"
     assert not found.passed
-    assert "holds both outcomes" in found.detail
+    assert found.detail.endswith("so the interval holds both outcomes; more than 30 repetitions would be needed")
+
+
+def test_an_undecided_one_says_how_many_repetitions_would_decide_it() -> None:
+    table, cells = compared(RATES)
+    summary = summarise(table, None, cells)
+    found = outcome("bbr1.goodput / cubic.goodput >= 20.9", summary, cells)
+    assert found.verdict == "undecided" and found.needed is not None
+    assert f"about {found.needed} repetitions would decide" in found.detail
+    # At that deviation so many repetitions tell the mean from the limit, and one less does not.
+    quotients = np.log(np.array(RATES["bbr1"]) / np.array(RATES["cubic"]))
+    apart, deviation = abs(quotients.mean() - np.log(20.9)), quotients.std(ddof=1)
+    assert half_width(deviation, found.needed) <= apart < half_width(deviation, found.needed - 1)
 
 
 def test_the_worst_of_several_comparisons_counts() -> None:

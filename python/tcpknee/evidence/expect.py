@@ -24,17 +24,20 @@ import numpy as np
 
 from . import written
 from .expressions import Chain, Meanings, Problem, Quantity, Term, check_dimensions, parse, terms_in, terms_of
-from .stats import Estimate, Unit
+from .stats import FURTHEST_ADVICE, LEAST_TO_ADVISE, Estimate, Unit, ratio, units_for
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """An expectation after the run. `verdict`: "holds", "fails" or "undecided"; only the first passes."""
+    """An expectation after the run. `verdict`: "holds", "fails" or "undecided"; only the first passes. `needed`:
+    about so many units would decide an undecided one, if their mean stays where it is; None where that cannot be told.
+    """
 
     assertion: str
     line: int
     verdict: str
     detail: str
+    needed: int | None = None
 
     @property
     def passed(self) -> bool:
@@ -82,19 +85,23 @@ _ORDER = {"holds": 0, "undecided": 1, "fails": 2}
 
 def _evaluate(assertion: str, line: int, meanings: Meanings) -> Outcome:
     chains = parse(assertion)
-    worst, details = "holds", []
+    worst, details, needed = "holds", [], []
     used = terms_of(chains)
     for place in meanings.places(used):
         values = {term: meanings.values(term, place) for term in used}
         where = ", ".join(f"{key}={value}" for key, value in place.items())
         for chain in chains:
-            verdict, detail = _judge(chain, values, meanings.unit)
+            verdict, detail, units = _judge(chain, values, meanings.unit)
             worst = max(worst, verdict, key=_ORDER.__getitem__)
+            needed += [units] if verdict == "undecided" else []
             details.append(f"{detail} ({where})" if where else detail)
-    return Outcome(assertion, line, worst, "; ".join(details))
+    known = [units for units in needed if units is not None]
+    most = max(known) if worst == "undecided" and len(known) == len(needed) else None
+    return Outcome(assertion, line, worst, "; ".join(details), most)
 
 
-def _judge(chain: Chain, values: Mapping[Term, Quantity], unit: Unit) -> tuple[str, str]:
+def _judge(chain: Chain, values: Mapping[Term, Quantity], unit: Unit) -> tuple[str, str, int | None]:
+    """The verdict, what was found, and how many units would decide what is undecided."""
     left, right = (side.value(values) for side in (chain.left, chain.right))
     if not terms_in(chain.right):
         what, shown, other, sign = "left is", left, right, 1
@@ -108,15 +115,35 @@ def _judge(chain: Chain, values: Mapping[Term, Quantity], unit: Unit) -> tuple[s
     found = shown.estimate()
     limit = 0.0 if other is None else float(other.values[0])
     if found is None or np.isnan(limit):
-        return "undecided", f"no {unit.one} has both sides"
+        return "undecided", f"no {unit.one} has both sides", None
     # The very interval that is shown decides.
     verdict = decide(chain.operator, found.map(lambda value: sign * (value - limit)))
-    note = ""
+    note, needed = "", None
     if found.n == 1:
         note = f", judged on one {unit.one}, without an interval"
     elif verdict == "undecided":
-        note = ", so the interval holds both outcomes"
-    return verdict, f"{what} {_show(shown, found)}{note}"
+        needed = _needed(shown, limit)
+        note = f", so the interval holds both outcomes{_advice(needed, found.n, unit)}"
+    return verdict, f"{what} {_show(shown, found)}{note}", needed
+
+
+def _needed(shown: Quantity, limit: float) -> int | None:
+    """How many units would have an interval to one side of the limit, if mean and deviation stay as they are."""
+    values = shown.values[~np.isnan(shown.values)]
+    if shown.quotient and limit > 0 and ratio(values) is not None:
+        values, limit = np.log(values), float(np.log(limit))
+    apart = abs(float(values.mean()) - limit)
+    if len(values) < LEAST_TO_ADVISE or apart == 0:
+        return None
+    return units_for(float(values.std(ddof=1)), apart)
+
+
+def _advice(needed: int | None, n: int, unit: Unit) -> str:
+    if needed is None:
+        return ""
+    if needed > FURTHEST_ADVICE * n:
+        return f"; more than {FURTHEST_ADVICE * n} {unit.many} would be needed"
+    return f"; about {needed} {unit.many} would decide"
 
 
 def _show(quantity: Quantity, found: Estimate) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from .claim import Claim, at
+from .claim import Claim, at, by_engine
 
 
 def _mixed(who: str, treated: int) -> str:
@@ -63,7 +63,7 @@ def _of_fleet(id: str, claim: str, shape: str, figure: str = "chart", because: s
         engines=("sim",),
         has_scenario=False,
         check=id,
-        limits=f"{_LIMITS} {because} {_TABLE}" if because else _LIMITS,
+        limits=by_engine(sim=f"{_LIMITS} {because} {_TABLE}" if because else _LIMITS),
         needs=_MILLIONS,
     )
 
@@ -139,10 +139,13 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         quick=MappingProxyType({"repeat": "3", "duration": '"8s"'}),
         engines=("sim",),
-        limits="The article shows the processor use of whole hosts over days; transfers are only a part of it. With a "
-        "buffer of 0.25 BDP bbr1 loses 2.5 % of its packets. If the clients also acknowledge each arrival, bbr2 costs "
-        "5 % less, because it handles fewer SACKs. On Linux 6.18, with both as struct_ops, TCP's own pacing and a "
-        "buffer of 1 BDP, bbr2 ÷ bbr1 was 1.07 [0.98, 1.17] in ten repetitions on a busy machine: no difference shown.",
+        limits=by_engine(
+            sim="The article shows the processor use of whole hosts over days; transfers are only a part of it. With a "
+            "buffer of 0.25 BDP bbr1 loses 2.5 % of its packets. If the clients also acknowledge each arrival, bbr2 "
+            "costs 5 % less, because it handles fewer SACKs. On Linux 6.18, with both as struct_ops, TCP's own pacing "
+            "and a buffer of 1 BDP, bbr2 ÷ bbr1 was 1.07 [0.98, 1.17] in ten repetitions on a busy machine: no "
+            "difference shown."
+        ),
         needs="The scenario needs fq, which this kernel lacks.",
     ),
     Claim(

@@ -14,7 +14,7 @@ import numpy as np
 
 from tcpknee import provenance, reading
 from tcpknee.errors import KernelUnsupported, RunFolderError
-from tcpknee.evidence import written
+from tcpknee.evidence import expect, written
 from tcpknee.evidence.expect import Outcome
 from tcpknee.evidence.expressions import parse_value, terms_in
 from tcpknee.runs import api, scenarios
@@ -26,10 +26,10 @@ from tcpknee.writing import replacing
 
 from . import checks
 from .checks.check import Request
-from .claim import ENGINES, Claim, OnKernel
+from .claim import ENGINES, EQUIVALENT, Alike, Claim, OnKernel
 from .quick import with_values
 
-REPRODUCED, PARTLY, NOT_REPRODUCED = "reproduced", "partly", "not reproduced"
+REPRODUCED, PARTLY, NOT_REPRODUCED, UNDECIDED = "reproduced", "partly", "not reproduced", "undecided"
 NOT_TESTABLE = "not testable here"
 
 
@@ -47,8 +47,9 @@ class Form:
 class Result:
     """What came of a claim. `found` has each thing that must hold: `assert`, `verdict` and `detail`. `ours` are values
     of ours with their intervals, as (label, text), `published` the article's figures beside ours as `--json` of a run
-    has them. `why` says why it is not testable here. `sha256` is that of what was run: the scenario's file, or the
-    check's."""
+    has them. `why` gives the reason of a verdict that is not "reproduced". `needed`: about so many repetitions would
+    decide what is undecided; None where that cannot be told. `sha256` is that of what was run: the scenario's file, or
+    the check's."""
 
     id: str
     engine: str
@@ -60,6 +61,7 @@ class Result:
     published: Sequence[Mapping[str, Any]]
     warnings: Sequence[str]
     why: str
+    needed: int | None
     folder: str | None
     sha256: str
     engine_version: str
@@ -69,8 +71,9 @@ class Result:
 
     @property
     def holds(self) -> bool:
-        """True if nothing failed. A claim that cannot be tested here has not failed."""
-        return self.verdict in (REPRODUCED, NOT_TESTABLE)
+        """True if all of it holds, or what it speaks of is shown not to be there. A claim that cannot be tested here
+        has not failed."""
+        return self.verdict in (REPRODUCED, NOT_TESTABLE) or self.verdict.startswith(EQUIVALENT)
 
 
 def scenario_of(claim: Claim, engine: str) -> Path:
@@ -117,8 +120,8 @@ def judge(claim: Claim, form: Form, out: Path, *, resume: bool, workers: int | N
 
 def _judge(claim: Claim, form: Form, out: Path, resume: bool, workers: int | None, watcher: Watcher) -> Result:
     if form.engine not in claim.engines:
-        needed = " and ".join(ENGINES[name] for name in claim.engines)
-        return _result(claim, form, NOT_TESTABLE, why=f"needs {needed}. {claim.needs}".rstrip())
+        engines = " and ".join(ENGINES[name] for name in claim.engines)
+        return _result(claim, form, NOT_TESTABLE, why=f"needs {engines}. {claim.needs}".rstrip())
     own = _own_form(claim, form.engine)
     try:
         has_run = claim.has_scenario and form.engine in claim.scenario_engines
@@ -138,10 +141,54 @@ def _judge(claim: Claim, form: Form, out: Path, resume: bool, workers: int | Non
             ours += found.ours
     except KernelUnsupported as error:
         return _result(claim, form, NOT_TESTABLE, why=str(error))
-    passed = [outcome.passed for outcome in outcomes]
-    verdict = REPRODUCED if all(passed) else PARTLY if any(passed) else NOT_REPRODUCED
-    why = "" if all(passed) else own.limits if own else claim.limits
-    return _result(claim, form, verdict, run=run, outcomes=outcomes, ours=ours, why=why)
+    alike = claim.alike.get(form.engine)
+    same = _alike(alike, run) if alike and run else []
+    word, needed = _verdict(outcomes, same, alike)
+    outcomes += same if word != REPRODUCED else []
+    why = reason(claim, form.engine, word, needed)
+    return _result(claim, form, word, run=run, outcomes=outcomes, ours=ours, why=why, needed=needed)
+
+
+def _verdict(outcomes: Sequence[Outcome], same: Sequence[Outcome], alike: Alike | None) -> tuple[str, int | None]:
+    """The word, and how many repetitions would decide what is undecided. `same`: whether the claim's ratios are 1."""
+    words = [outcome.verdict for outcome in outcomes]
+    if all(word == "holds" for word in words):
+        return REPRODUCED, None
+    if alike and same and all(outcome.passed for outcome in same):
+        return alike.word, None
+    if "fails" in words:
+        return (PARTLY if "holds" in words else NOT_REPRODUCED), None
+    # What decides soonest: the shape itself, or that there is no difference.
+    ways = [_needed(outcomes), *([_needed(same)] if same else [])]
+    return UNDECIDED, min((way for way in ways if way is not None), default=None)
+
+
+def _needed(outcomes: Sequence[Outcome]) -> int | None:
+    """So many repetitions would decide all of them."""
+    undecided = [outcome.needed for outcome in outcomes if not outcome.passed]
+    known = [needed for needed in undecided if needed is not None]
+    return max(known) if len(known) == len(undecided) else None
+
+
+def _alike(alike: Alike, run: Run) -> list[Outcome]:
+    low, high = 1 - alike.margin, 1 + alike.margin
+    bounds = [(f"{low:g} <= {ratio} <= {high:g}", 0) for ratio in alike.ratios]
+    return expect.evaluate(bounds, OfCells(run.meta["cells"], run.summary))
+
+
+def reason(claim: Claim, engine: str, verdict: str, needed: int | None) -> str:
+    """Why this is the verdict, for one that is not "reproduced"."""
+    if verdict == REPRODUCED:
+        return ""
+    alike = claim.alike.get(engine)
+    said = [alike.reason] if alike and verdict == alike.word else []
+    if verdict == UNDECIDED:
+        said.append(
+            f"An interval holds both outcomes; about {needed} repetitions would decide."
+            if needed is not None
+            else "An interval holds both outcomes, and how many repetitions would decide cannot be told."
+        )
+    return " ".join([*said, *filter(None, [claim.limits.get(engine)])])
 
 
 def _run(claim: Claim, form: Form, out: Path, resume: bool, workers: int | None, watcher: Watcher) -> Run:
@@ -186,6 +233,7 @@ def _result(
     outcomes: Sequence[Outcome] = (),
     ours: Sequence[tuple[str, str]] = (),
     why: str = "",
+    needed: int | None = None,
 ) -> Result:
     return Result(
         id=claim.id,
@@ -198,6 +246,7 @@ def _result(
         published=[beside.json() for beside in run.published] if run and verdict != NOT_TESTABLE else [],
         warnings=[doubt.line for doubt in run.doubts] if run else [],
         why=why,
+        needed=needed,
         folder=str(run.folder) if run and run.folder else None,
         sha256=sha256(claim, form.engine),
         engine_version=provenance.engine_version(),
