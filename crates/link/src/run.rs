@@ -315,6 +315,11 @@ impl<'a> Direction<'a> {
         if head.tcp && payload > 0 {
             self.outlet.flows.reports[flow as usize].data_pkts += pieces as u64;
         }
+        if self.way.loses_whole(flow, pieces as u32) {
+            self.outlet.flows.reports[flow as usize].path_lost_pkts += pieces as u64;
+            let handle = buffers.cut(buffer, header_bytes, packet_bytes);
+            return buffers.release(handle);
+        }
         let [sender, receiver] = self.outlet.flows.hosts(flow);
         let hosts = match self.is_data {
             true => [sender, receiver],

@@ -61,6 +61,8 @@ impl Entry {
 /// One direction's bottleneck.
 pub struct Bottleneck {
     loss: Option<Losses>,
+    /// Of TSO packets as a whole, before they enter.
+    whole_loss: Option<Box<dyn Loss>>,
     policer: Option<Policer>,
     server: Server,
     pub counters: Counters,
@@ -202,11 +204,30 @@ impl Bottleneck {
         };
         Bottleneck {
             loss: loss.map(losses),
+            whole_loss: None,
             policer,
             server: link.map_or(Server::Nothing, Server::Link),
             counters: Counters::default(),
             dropped: Vec::new(),
         }
+    }
+
+    /// It loses TSO packets as a whole.
+    pub(crate) fn with_whole_loss(mut self, loss: Option<Box<dyn Loss>>) -> Bottleneck {
+        self.whole_loss = loss;
+        self
+    }
+
+    /// Does it lose TSO packets as a whole?
+    pub(crate) fn takes_whole(&self) -> bool {
+        self.whole_loss.is_some()
+    }
+
+    /// Is the next TSO packet lost as a whole, which has so many packets?
+    pub(crate) fn loses_whole(&mut self, pkts: u32) -> bool {
+        let lost = self.whole_loss.as_mut().is_some_and(|loss| loss.lose());
+        self.counters.lost_pkts += if lost { u64::from(pkts) } else { 0 };
+        lost
     }
 
     /// Compute each departure on entry, where queue and link allow that. Call before the first packet.
@@ -225,7 +246,10 @@ impl Bottleneck {
     /// Is there nothing in a packet's way?
     #[inline]
     pub fn is_open(&self) -> bool {
-        self.loss.is_none() && self.policer.is_none() && matches!(self.server, Server::Nothing)
+        self.loss.is_none()
+            && self.whole_loss.is_none()
+            && self.policer.is_none()
+            && matches!(self.server, Server::Nothing)
     }
 
     /// Does its link take a step for each packet?

@@ -102,7 +102,7 @@ impl Path {
         stream: impl Fn(&str) -> Stream,
         origin_ns: u64,
     ) -> Bottleneck {
-        let (link, loss, policer, queue) = match direction {
+        let (link, (spec, lost), policer, queue) = match direction {
             Direction::Forward => {
                 let link = LinkSpec {
                     rate: self.rate,
@@ -111,7 +111,7 @@ impl Path {
                     queue: self.queue,
                     params: &self.queue_params,
                 };
-                let loss = self.loss.build(stream("path.loss"));
+                let loss = (&self.loss, "path.loss");
                 (link, loss, self.policer.map(Policer::new), "path.queue")
             }
             Direction::Back => {
@@ -123,8 +123,12 @@ impl Path {
                     queue: ack.queue,
                     params: &ack.queue_params,
                 };
-                let loss = self.ack_loss.build(stream("path.ack_loss"));
-                (link, loss, None, "path.ack_queue")
+                (
+                    link,
+                    (&self.ack_loss, "path.ack_loss"),
+                    None,
+                    "path.ack_queue",
+                )
             }
         };
         let link = link.rate.map(|rate| {
@@ -139,7 +143,11 @@ impl Path {
             });
             Link::new(schedule, queue)
         });
-        Bottleneck::new(loss, policer, link)
+        let loss = spec.build(stream(lost));
+        match spec.takes_whole() {
+            true => Bottleneck::new(None, policer, link).with_whole_loss(loss),
+            false => Bottleneck::new(loss, policer, link),
+        }
     }
 
     /// What happens to packets behind the bottleneck; `None`: they take their delay.

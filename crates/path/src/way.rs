@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use knee_kit::odds::unlikely;
 use knee_tables::QueueSample;
 use knee_units::rng::Stream;
 use knee_units::{NEVER, Nanos};
@@ -37,6 +38,8 @@ pub struct Way<N> {
     is_open: bool,
     /// May several packets enter as a train?
     takes_trains: bool,
+    /// Does some hop lose TSO packets as a whole?
+    takes_whole: bool,
 }
 
 /// Packets on their way from one pipe to the next.
@@ -92,6 +95,7 @@ impl<N: Copy> Way<N> {
             next: When::NEVER,
             is_open: false,
             takes_trains: false,
+            takes_whole: false,
         };
         way.note_what_it_takes();
         way
@@ -99,6 +103,7 @@ impl<N: Copy> Way<N> {
 
     /// The path stays as it is built, so this is asked of it once and not of each packet.
     fn note_what_it_takes(&mut self) {
+        self.takes_whole = self.pipes.iter().any(|pipe| pipe.bottleneck.takes_whole());
         if let [only] = &self.pipes[..] {
             (self.is_open, self.takes_trains) = (only.is_open(), only.takes_trains());
         }
@@ -119,6 +124,18 @@ impl<N: Copy> Way<N> {
     #[inline]
     pub fn takes_trains(&self) -> bool {
         self.takes_trains
+    }
+
+    /// Is a TSO packet of so many packets lost as a whole, before it enters? Asked once of each, in order.
+    #[inline]
+    pub fn loses_whole(&mut self, flow: u32, pkts: u32) -> bool {
+        unlikely(self.takes_whole) && self.draw_whole(flow, pkts)
+    }
+
+    #[cold]
+    fn draw_whole(&mut self, flow: u32, pkts: u32) -> bool {
+        let first = *self.routes.stretch(self.kinds[flow as usize]).start();
+        self.pipes[first].bottleneck.loses_whole(pkts)
     }
 
     /// Is there nothing in a packet's way but the delay of a single hop?

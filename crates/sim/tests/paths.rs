@@ -330,3 +330,35 @@ fn packet_that_an_impairment_takes_is_lost_on_the_path_in_both_directions() {
         0.022,
     );
 }
+
+/// Source: tc-netem(8), as the qdisc of a host that sends: it draws for a TSO packet before the NIC cuts it.
+#[test]
+fn super_packet_is_lost_as_a_whole_and_as_often_as_asked() {
+    // A shallow queue at rest and bbr1, which sends on: packets are lost on the path alone. With jitter they enter one by one.
+    let lost = |loss: &str, path: &str| {
+        let output = run(&format!(
+            "duration = \"8s\"\nsample_interval = \"1ms\"\n[path]\nrate = \"1Gbit/s\"\nrtt = \"20ms\"\nbuffer = \"4bdp\"\n\
+             loss = \"{loss}\"\n{path}[[flow]]\nalgorithm = \"bbr1\"\n"
+        ));
+        assert_books_balance(loss, &output);
+        let queue = &output.queue;
+        let [lost, sent] =
+            [&queue.lost_pkts, &queue.sent_pkts].map(|of| *of.last().expect("sampled"));
+        assert_eq!(output.flows.path_lost_pkts.get(0).unwrap(), lost);
+        assert_within(
+            "share lost",
+            lost as f64 / (lost + sent) as f64,
+            0.007,
+            0.013,
+        );
+        let steps = queue.lost_pkts.windows(2).map(|two| two[1] - two[0]);
+        steps.max().expect("sampled")
+    };
+    for path in ["", "jitter = \"100us\"\n"] {
+        let (whole, single) = (lost("super-packets 1%", path), lost("1%", path));
+        assert!(
+            whole > 2 * single,
+            "{path}: {whole} at once, {single} of single packets"
+        );
+    }
+}

@@ -19,9 +19,9 @@ pub(super) const KIND: LossKind = LossKind {
     },
 };
 
-struct Bernoulli {
-    chance: Chance,
-    rng: Stream,
+pub(super) struct Bernoulli {
+    pub(super) chance: Chance,
+    pub(super) rng: Stream,
 }
 
 impl Loss for Bernoulli {

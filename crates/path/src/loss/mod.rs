@@ -3,6 +3,7 @@
 mod bernoulli;
 mod gilbert_elliott;
 mod periodic;
+mod super_packets;
 mod trace;
 
 use serde::Serialize;
@@ -17,7 +18,7 @@ use knee_units::parse::{self, UnitError};
 use knee_units::rng::Stream;
 use knee_units::serialize_shared;
 
-/// Decides the fate of each packet that enters the path, in order.
+/// Decides the fate of each packet that enters the path, in order; of a kind that [`LossSpec::takes_whole`], of each TSO packet.
 pub trait Loss: Send {
     /// Is the next packet lost?
     fn lose(&mut self) -> bool;
@@ -75,6 +76,11 @@ impl LossSpec {
         };
         let kind = find(name).ok_or_else(|| LossError::Kind(name.into()))?;
         (kind.read)(rest, files)
+    }
+
+    /// Is a TSO packet lost as a whole or not at all?
+    pub fn takes_whole(&self) -> bool {
+        self.kind == super_packets::KIND.name
     }
 
     /// `None` when nothing is ever lost, so that the caller can skip the call.
@@ -154,6 +160,7 @@ pub struct LossKind {
 pub const KINDS: &[&LossKind] = &[
     &bernoulli::KIND,
     &periodic::KIND,
+    &super_packets::KIND,
     &gilbert_elliott::KIND,
     &trace::KIND,
 ];

@@ -31,6 +31,11 @@ pub static SHIPPED: &[Shipped] = &[
         text: include_str!("../../../../hosts/published.toml"),
     },
     Shipped {
+        name: "published-vm",
+        summary: "a virtual machine of about 2019 on such a server: the exits of timers, interrupts and IPIs from published figures",
+        text: include_str!("../../../../hosts/published-vm.toml"),
+    },
+    Shipped {
         name: "linux-6.18-vm",
         summary: "a virtual machine with two processors of an AMD EPYC, Linux 6.18, measured",
         text: include_str!("../../../../hosts/linux-6.18-vm.toml"),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::key::error::ScenarioError;
 use crate::key::value::Value;
 use knee_path::impairment::{self, Impairments};
+use knee_path::loss::LossSpec;
 use knee_path::queue;
 use knee_path::queue::BufferLimit;
 use knee_path::queue::policer::{Action, MAX_BURST_BYTES, PolicerSpec};
@@ -78,6 +79,8 @@ impl Resolver<'_> {
         let (data_buffer, ack_buffer) =
             (buffer("rate", "buffer"), buffer("ack_rate", "ack_buffer"));
         let policer = self.attempt(|| self.policer(section, packet()));
+        let losses = self.attempt(|| self.losses(section));
+        let (loss, ack_loss) = losses?;
         Some(Path {
             rate,
             rate_trace,
@@ -91,8 +94,8 @@ impl Resolver<'_> {
                 queue: self.name(section, "ack_queue"),
                 queue_params: self.queue_params(section, "ack_queue"),
             },
-            loss: self.loss(section, "loss"),
-            ack_loss: self.loss(section, "ack_loss"),
+            loss,
+            ack_loss,
             buffer: data_buffer?,
             queue: self.name(section, "queue"),
             queue_params: self.queue_params(section, "queue"),
@@ -107,6 +110,21 @@ impl Resolver<'_> {
             },
             keep_super_packets: self.name(whole, "super_packets") == "keep",
         })
+    }
+
+    /// Of the data and of the ACKs.
+    fn losses(&self, section: Section) -> Result<(LossSpec, LossSpec), ScenarioError> {
+        let [loss, ack_loss] = ["loss", "ack_loss"].map(|key| self.loss(section, key));
+        let (key, reason) = match (loss.takes_whole(), ack_loss.takes_whole(), section) {
+            (_, true, _) => ("ack_loss", "since each ACK is a packet of its own"),
+            (true, _, Section::Hop(hop)) if hop > 0 => (
+                "loss",
+                "since TSO packets are whole only before the first hop",
+            ),
+            _ => return Ok((loss, ack_loss)),
+        };
+        let expected = format!("a loss of single packets, {reason}");
+        Err(self.refuse(section, key, expected, "\"1.5%\" is one."))
     }
 
     /// A link's rate, of a trace the mean, and the trace.

@@ -223,6 +223,15 @@ fn hops_that_do_not_fit_together_are_refused() {
         refusal(&format!("[[hop]]\nrate = \"1Mbit/s\"\n{flow}")),
         "s.toml:2: hop.0.rtt: missing; expected a length of time such as \"100ms\" (ns, us, ms, s, min, h) from 0s to 60s. Add rtt = \"100ms\" in [[hop]]."
     );
+    let whole = format!("{hop}{hop}loss = \"super-packets 1%\"\n{flow}");
+    assert_eq!(
+        refusal(&whole),
+        "s.toml:8: hop.1.loss: got \"super-packets 1%\"; expected a loss of single packets, since TSO packets are whole only before the first hop. \"1.5%\" is one."
+    );
+    assert_eq!(
+        refusal(&format!("{hop}ack_loss = \"super-packets 1%\"\n{flow}")),
+        "s.toml:5: hop.0.ack_loss: got \"super-packets 1%\"; expected a loss of single packets, since each ACK is a packet of its own. \"1.5%\" is one."
+    );
     assert_eq!(
         refusal(&format!("{hop}{hop}{flow}hops = \"2..3\"\n")),
         "s.toml:10: flow.0.hops: got \"2..3\"; expected hops that the file has: there are 2. Count the [[hop]] tables from 1."

@@ -104,7 +104,7 @@ bbr2.drain_gain = 3"#,
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 loss = "periodc 1%""#,
-            r#"s.toml:6: path.loss: unknown loss "periodc"; known: random, periodic, gilbert, trace. Did you mean "periodic"?"#,
+            r#"s.toml:6: path.loss: unknown loss "periodc"; known: random, periodic, super-packets, gilbert, trace. Did you mean "periodic"?"#,
         ),
         (
             r#"algorithm = "cubic""#,

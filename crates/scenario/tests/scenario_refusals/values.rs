@@ -135,7 +135,7 @@ fn values_out_of_bounds_are_refused_with_the_bounds() {
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 loss = "100.1%""#,
-            r#"s.toml:6: path.loss: got "100.1%"; expected a share such as "1.5%" up to 100%, or a kind of loss: "periodic 0.1%", "gilbert 1% burst 5", "trace losses.txt"."#,
+            r#"s.toml:6: path.loss: got "100.1%"; expected a share such as "1.5%" up to 100%, or a kind of loss: "periodic 0.1%", "super-packets 1.5%", "gilbert 1% burst 5", "trace losses.txt"."#,
         ),
         (
             r#"rtt = "100ms""#,
@@ -147,7 +147,7 @@ loss = "-1%""#,
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 loss = 0.015"#,
-            r#"s.toml:6: path.loss: got the bare number 0.015; expected a share such as "1.5%" up to 100%, or a kind of loss: "periodic 0.1%", "gilbert 1% burst 5", "trace losses.txt". Write it with its unit, in quotes."#,
+            r#"s.toml:6: path.loss: got the bare number 0.015; expected a share such as "1.5%" up to 100%, or a kind of loss: "periodic 0.1%", "super-packets 1.5%", "gilbert 1% burst 5", "trace losses.txt". Write it with its unit, in quotes."#,
         ),
         (
             r#"rtt = "100ms""#,
@@ -159,7 +159,7 @@ loss = "1.5""#,
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 loss = "periodic""#,
-            r#"s.toml:6: path.loss: got "periodic"; expected a share such as "1.5%" up to 100%, or a kind of loss: "periodic 0.1%", "gilbert 1% burst 5", "trace losses.txt"."#,
+            r#"s.toml:6: path.loss: got "periodic"; expected a share such as "1.5%" up to 100%, or a kind of loss: "periodic 0.1%", "super-packets 1.5%", "gilbert 1% burst 5", "trace losses.txt"."#,
         ),
         (
             r#"rtt = "100ms""#,

@@ -2,7 +2,7 @@
 
 use knee_kit::odds::{likely, unlikely};
 use knee_path::packet::{Packet, Train};
-use knee_path::sink::Passing;
+use knee_path::sink::{Passing, Sink};
 use knee_units::Nanos;
 
 use super::World;
@@ -172,7 +172,10 @@ impl World {
     /// What may have to queue: a train, or packet by packet.
     #[inline(never)]
     fn enter_in_trains(&mut self, from: EndpointId, handle: u32, pkts: u32) {
-        let way = &self.ways[from.side().other() as usize];
+        let way = &mut self.ways[from.side().other() as usize];
+        if way.loses_whole(from.flow(), pkts) {
+            return self.lose(from, handle, pkts);
+        }
         if pkts == 1 || way.takes_trains() {
             return self.enter_train(from, handle);
         }
@@ -183,13 +186,34 @@ impl World {
         self.enter_train(from, handle);
     }
 
+    /// All packets of a TSO packet are lost where it was sent.
+    #[cold]
+    fn lose(&mut self, from: EndpointId, handle: u32, pkts: u32) {
+        for left in (1..=pkts).rev() {
+            let first = match left {
+                1 => handle,
+                _ => self.ends.slab.cut(handle, 1),
+            };
+            let train = self.train(from, first);
+            self.way_to(from.side().other()).1.lost(&train.packet);
+        }
+    }
+
     #[inline(always)]
     fn enter_train(&mut self, from: EndpointId, handle: u32) {
+        let train = self.train(from, handle);
+        let now_ns = self.ends.now_ns;
+        let (way, mut passage) = self.way_to(from.side().other());
+        way.enter(now_ns, train, &mut passage);
+    }
+
+    /// A segment as the path sees it.
+    #[inline(always)]
+    fn train(&self, from: EndpointId, handle: u32) -> Train {
         let segment = self.ends.slab.get(handle);
         let pkts = u32::from(segment.packets);
         let overhead_bytes = segment.head_bytes() + self.ends.cell.path.overhead_bytes;
         let before_last_bytes = segment.payload_of(pkts - 1);
-        let now_ns = self.ends.now_ns;
         let packet = Packet {
             handle,
             bytes: overhead_bytes + segment.payload_of(1),
@@ -199,14 +223,12 @@ impl World {
             ecn: segment.ecn,
             dscp: 0,
             pure_ack: segment.is_pure_ack().then_some(segment.ack as u32),
-            enqueued: Nanos(now_ns),
+            enqueued: Nanos(self.ends.now_ns),
         };
-        let train = Train {
+        Train {
             packet,
             pkts,
             last_bytes: overhead_bytes + segment.payload_bytes - before_last_bytes,
-        };
-        let (way, mut passage) = self.way_to(from.side().other());
-        way.enter(now_ns, train, &mut passage);
+        }
     }
 }
