@@ -118,7 +118,7 @@ def sockets(**values: Any) -> dict[str, Any]:
 def near(**values: Any) -> dict[str, Any]:
     """A group of connections within the data centre."""
     row = {"remote": "private", "rtt_band": "below-1ms", "srtt_us_p50": 120, "min_rtt_us_p50": 90}
-    return sockets(**row, busy_connections=80, **values)
+    return sockets(**{**row, "busy_connections": 80, **values})
 
 
 ALGORITHM = {

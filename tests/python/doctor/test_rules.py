@@ -6,17 +6,18 @@ import re
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from made import snapshot
-from rule_cases import CASES, ENA, interrupts, near
+from rule_cases import CASES, ENA, interrupts, near, sockets
 
 from tcpknee.doctor import render
 from tcpknee.doctor.changes import change_of
-from tcpknee.doctor.finding import SEVERITIES
+from tcpknee.doctor.finding import SEVERITIES, Finding
 from tcpknee.doctor.judge import judge
 from tcpknee.doctor.rules import GROUPS, RULES, Rule
 from tcpknee.doctor.rules.rule import FEW
@@ -216,6 +217,26 @@ def test_no_more_queues_are_asked_for_than_there_are_cores() -> None:
     for more, wanted in (({}, 4), (two_cores, 2)):
         [finding] = rule.check(snapshot({**one_of_eight, **more}))
         assert [change.json()["combined"] for change in finding.changes] == [wanted]
+
+
+def test_a_large_initial_window_stays_where_all_connections_are_near_and_lose_nothing() -> None:
+    """Article B's remedy for short transfers in a clean network."""
+    [rule] = [rule for rule in RULES if rule.name == "initial-window"]
+
+    def found(*groups: dict[str, Any], default: bool = True) -> list[Finding]:
+        large = {"interface": "eth0", "default": default, "initcwnd_pkts": 100}
+        return list(rule.check(snapshot({"without": ["sockets"], "routes": [large], "sockets": list(groups)})))
+
+    clean = near(data_segs_out=1_000_000, retrans_segs=900)
+    assert found(clean) == []
+    assert found(clean, sockets(remote="loopback")) == []
+    for group in (sockets(), near(rtt_band="10-50ms"), near(data_segs_out=1_000_000, retrans_segs=1_100)):
+        [finding] = found(clean, group)
+        assert [change.json()["initcwnd"] for change in finding.changes] == [10]
+        assert "ip route change PREFIX" in finding.advice
+    # Without connections nothing tells that they stay inside; a route to a prefix was set for those who live there.
+    assert len(found()) == 1
+    assert found(sockets(), default=False) == []
 
 
 def test_flow_limit_is_for_the_processors_that_hand_packets_on_and_not_for_those_that_overflow() -> None:

@@ -54,7 +54,8 @@ def _check(snapshot: Snapshot) -> list[Finding]:
                 advice=""
                 if changes
                 else "The ring has its full length: look at queues against processors, and at softnet_stat.",
-                gain="Fewer losses in bursts; a long ring costs cache and, when it stands, latency.",
+                gain="Fewer losses in bursts: of 1,024 packets within 300 us a ring of 256 dropped some 260 and one of "
+                "2,048 none (claim ring-size). A long ring costs cache and, when it stands, latency.",
                 events=dropped,
                 of=received,
             )
