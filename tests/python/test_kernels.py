@@ -162,7 +162,7 @@ def test_a_tree_that_takes_another_configuration_is_refused(tree: Path, tmp_path
 
 
 def test_tools_that_are_missing_are_named_in_one_line(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(building, "TOOLS", {"nosuch-flex": "flex", "nosuch-bc": "bc"})
+    monkeypatch.setattr(building, "TOOLS", {"nosuch-flex": "flex", "nosuch-bc": "bc", "nosuch-flexx": "flex"})
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     with pytest.raises(KernelUnsupported, match=r"needs flex, bc\. Install: apt-get install flex bc$"):
         add(str(tree))

@@ -35,8 +35,10 @@ TOOLS = {
     "bc": "bc",
     "xz": "xz-utils",
     "perl": "perl",
+    "ip": "iproute2",
+    "tc": "iproute2",
 }
-"""Commands that a build needs, and their packages in Debian and Ubuntu."""
+"""Commands that a build needs, and the last two the guests that run here, and their packages in Debian and Ubuntu."""
 
 _HEADERS = {Path("/usr/include/stdio.h"): "libc6-dev"}
 _MOST_LINES = 20
@@ -199,10 +201,13 @@ def _locked(work: Path, what: str) -> Iterator[None]:
 
 def _need_tools() -> None:
     """Installs what a build needs where root may, else names it."""
-    missing = [package for tool, package in TOOLS.items() if shutil.which(tool) is None]
+    # Those of the administrator are not in everybody's path.
+    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+    missing = [package for tool, package in TOOLS.items() if shutil.which(tool, path=path) is None]
     missing += [package for path, package in _HEADERS.items() if not path.is_file()]
     if not missing:
         return
+    missing = list(dict.fromkeys(missing))
     words = ["apt-get", "install", "-y", "--no-install-recommends", *missing]
     if os.geteuid() == 0 and shutil.which("apt-get"):
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
