@@ -345,6 +345,22 @@ def load_algorithm(object: Path, digest: str, name: str | None = None) -> dict[s
     """Loads the algorithm of a user's file from a shared object, and says what it is, as of `algorithms`. It is called
     `name`, or as it calls itself; `digest` is that of its sources. Raises `UsageError`."""
 
+def guard_process(report: int) -> None:
+    """Makes this process one that runs algorithms from files: a call that crashes, takes more than a second of
+    processor time or writes where it may not is put down in the file `report` (a descriptor), and ends the process."""
+
+def read_call(report: bytes) -> str | None:
+    """A call that was put down, as JSON: `what` went wrong, `algorithm`, `op`, `t_ns`, the fields `in` and `out`, and
+    `state` in hexadecimal. None where none was."""
+
+def play_call(name: str, digest: str, call: str) -> str:
+    """Makes one call of the algorithm of a file, of what `read_call` gives; as JSON, `out` and `state` after it. Raises
+    `UsageError`."""
+
+def add_object(name: str, kernel_name: str, params: Sequence[str], with_flag: bytes, without_flag: bytes) -> None:
+    """Takes the BPF objects of an algorithm from a file, for kernels whose cong_control has the arguments ack and flag,
+    and for others."""
+
 def queues() -> list[dict[str, Any]]:
     """`name` `summary` `source` `params` of each; a param is a dict as of `algorithms`."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 MOST_LISTED = 20
 """Mistakes that one refusal lists, as many as the parser of scenarios does."""
@@ -53,6 +53,15 @@ class ScenarioError(TcpkneeError):
 
 class EngineError(TcpkneeError):
     """An engine that cannot run a cell, or stopped while running one."""
+
+
+class AlgorithmFailed(EngineError):
+    """An algorithm from a file did what none may, which ended its repetition. `call` is the call that did it, as a
+    reproducer holds it."""
+
+    def __init__(self, message: str, call: Mapping[str, object] | None = None) -> None:
+        super().__init__(message)
+        self.call = dict(call or {})
 
 
 class KernelUnsupported(EngineError):

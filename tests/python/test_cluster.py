@@ -115,7 +115,7 @@ def test_units_with_late_hosts_are_run_there_too(tmp_path: Path, on: Dask) -> No
     with cluster.connected(on.address, pool.Watcher()) as found:
         found.open(job, meta, tmp_path, None)
         there = found.run_late(keys)
-    here = phase.pooled(scenario, 2)(keys)
+    here = phase.pooled(job, 2)(keys)
     assert all(there[key].equals(here[key]) for key in keys)
 
 

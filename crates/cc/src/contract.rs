@@ -11,6 +11,27 @@ macro_rules! mirror {
             $($(#[$field_attr])* pub $field: $type,)*
         }
 
+        impl $name {
+            /// The names of its fields.
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($field),)*];
+
+            /// A field by its name.
+            pub fn get(&self, name: &str) -> Option<i128> {
+                match name {
+                    $(stringify!($field) => Some(self.$field.into()),)*
+                    _ => None,
+                }
+            }
+
+            /// Sets a field by its name; false: there is none, or it does not hold that.
+            pub fn set(&mut self, name: &str, value: i128) -> bool {
+                match name {
+                    $(stringify!($field) => value.try_into().map(|value| self.$field = value).is_ok(),)*
+                    _ => false,
+                }
+            }
+        }
+
         #[cfg(test)]
         impl $name {
             const FIELDS: &[(&str, usize, usize)] = &[

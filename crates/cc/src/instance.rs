@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::algorithm::{Algorithm, Op, Ops};
+use crate::algorithm::{Algorithm, Op, OpFn, Ops};
 use crate::contract::{CcIn, CcInfo, CcOut};
 use crate::under_way::UnderWay;
+use crate::watched::{self, MARGIN};
 
 /// Why an override of a parameter was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,7 +47,10 @@ pub struct Info {
 #[derive(Clone, Debug)]
 pub struct Instance {
     ops: &'static Ops,
-    state: Box<[u64]>,
+    /// The state; of an algorithm from a file with margins around it.
+    memory: Box<[u64]>,
+    /// Is it from a file? Then its calls are looked at.
+    watched: bool,
     algorithm: &'static Algorithm,
     /// Shared with its clones.
     under_way: Arc<UnderWay>,
@@ -87,17 +91,25 @@ impl Instance {
             values[i] = got;
         }
 
-        let mut state = vec![0u64; algorithm.state_bytes().div_ceil(8)].into_boxed_slice();
-        for (i, value) in values.into_iter().enumerate() {
-            // SAFETY: cc.h lays the parameters as the first u32 of the state, which holds at least n_params of them.
-            unsafe { state.as_mut_ptr().cast::<u32>().add(i).write(value) };
-        }
-        Ok(Instance {
+        let words = algorithm.state_bytes().div_ceil(8);
+        let watched = algorithm.digest().is_some();
+        let memory = match watched {
+            true => watched::memory(words),
+            false => vec![0u64; words].into_boxed_slice(),
+        };
+        let mut made = Instance {
             ops: algorithm.ops(),
-            state,
+            memory,
+            watched,
             algorithm,
             under_way: Arc::default(),
-        })
+        };
+        let state = made.state_mut().as_mut_ptr().cast::<u32>();
+        for (i, value) in values.into_iter().enumerate() {
+            // SAFETY: cc.h lays the parameters as the first u32 of the state, which holds at least n_params of them.
+            unsafe { state.add(i).write(value) };
+        }
+        Ok(made)
     }
 
     /// The same that tells there what it is doing.
@@ -124,7 +136,10 @@ impl Instance {
     pub fn call(&mut self, op: Op, input: &CcIn, out: &mut CcOut) {
         let entry = &self.ops[op as usize];
         if let Some(f) = entry {
-            let state = self.state.as_mut_ptr().cast();
+            if self.watched {
+                return self.call_watched(entry, *f, input, out);
+            }
+            let state = self.memory.as_mut_ptr().cast();
             // SAFETY: the state has the size the descriptor asks for and the alignment of u64; ops are total for
             // every input and keep no pointer (cc.h).
             self.under_way
@@ -132,11 +147,39 @@ impl Instance {
         }
     }
 
+    fn call_watched(
+        &mut self,
+        entry: &'static Option<OpFn>,
+        f: OpFn,
+        input: &CcIn,
+        out: &mut CcOut,
+    ) {
+        // SAFETY: this thread makes the calls, one at a time.
+        let call = unsafe { self.under_way.place() };
+        let end = self.memory.len() - MARGIN;
+        let state = &mut self.memory[MARGIN..end];
+        call.take_down(input, out, state);
+        let (shown, changed) = call.blocks();
+        let state = state.as_mut_ptr().cast();
+        // SAFETY: what the op does beside its blocks is looked for, as far as that can be.
+        self.under_way.during(entry, input.clock_ns, || unsafe {
+            f(state, shown, changed)
+        });
+        match call.result(&self.memory) {
+            Ok(changed) => *out = changed,
+            Err(what) => self.under_way.breach(entry, what),
+        }
+    }
+
     /// What the algorithm knows of the path; none for one that keeps no model of it.
     pub fn info(&self, input: &CcIn) -> Option<Info> {
         let entry = self.algorithm.get_info();
         let get_info = (*entry)?;
-        let (state, mut raw) = (self.state.as_ptr().cast(), CcInfo::default());
+        if self.watched {
+            // SAFETY: as in `call_watched`.
+            unsafe { self.under_way.place() }.take_down(input, &CcOut::default(), self.state());
+        }
+        let (state, mut raw) = (self.state().as_ptr().cast(), CcInfo::default());
         // SAFETY: as in `call`; get_info only reads the state.
         self.under_way.during(entry, input.clock_ns, || unsafe {
             get_info(state, input, &mut raw)
@@ -153,11 +196,17 @@ impl Instance {
 
     /// The state's memory, in host byte order; parameters first. For checksums and equality, not for meaning.
     pub fn state(&self) -> &[u64] {
-        &self.state
+        let margin = self.margin();
+        &self.memory[margin..self.memory.len() - margin]
     }
 
     /// The same memory, for one who tries what an op does from another state. Ops are total for every state.
     pub fn state_mut(&mut self) -> &mut [u64] {
-        &mut self.state
+        let (margin, end) = (self.margin(), self.memory.len());
+        &mut self.memory[margin..end - margin]
+    }
+
+    fn margin(&self) -> usize {
+        if self.watched { MARGIN } else { 0 }
     }
 }

@@ -18,12 +18,14 @@ mod contract;
 pub mod file;
 mod instance;
 mod under_way;
+mod watched;
 
 pub use algorithm::{Algorithm, Op, Param, algorithms, find};
 pub use contract::{
     ACK_ECE, ACK_MAYBE_DELAYED, ACK_SLOWPATH, ACK_SND_UNA_ADVANCED, ACK_STATE_DELAYED,
-    ACK_STATE_ECHO, AckPrior, CaState, CcIn, CcOut, EcnMode, Event, INFINITE_SSTHRESH,
+    ACK_STATE_ECHO, AckPrior, CaState, CcIn, CcInfo, CcOut, EcnMode, Event, INFINITE_SSTHRESH,
     PacingStatus,
 };
 pub use instance::{Info, Instance, ParamError};
 pub use under_way::UnderWay;
+pub use watched::{Call, on_breach};

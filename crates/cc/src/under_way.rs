@@ -1,20 +1,59 @@
 //! What the algorithms of a run are doing, for one who tells of a crash.
 
+use std::cell::UnsafeCell;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 use crate::algorithm::{Algorithm, algorithms};
 use crate::file;
+use crate::watched::{Call, breached};
 
 /// The function of an algorithm that is under way. A signal handler of the thread that called it may ask.
 #[derive(Debug, Default)]
 pub struct UnderWay {
+    /// Grows with each call.
+    number: AtomicU64,
+    /// Of an algorithm from a file, the last call. Only the thread that makes the calls, and its signal handlers, look at it.
+    taken_down: UnsafeCell<Option<Box<Call>>>,
     /// Where the algorithm's description has the function; null: there is none.
     entry: AtomicPtr<()>,
     clock_ns: AtomicU64,
 }
 
+// SAFETY: only the thread that runs the algorithms touches `taken_down`.
+unsafe impl Sync for UnderWay {}
+
 impl UnderWay {
+    /// The number of the call that is under way; `None`: none is.
+    pub fn number(&self) -> Option<u64> {
+        (!self.entry.load(Relaxed).is_null()).then(|| self.number.load(Relaxed))
+    }
+
+    /// What the last call of an algorithm from a file was given.
+    ///
+    /// # Safety
+    /// It is asked by the thread that makes the calls, as by a signal handler there, and no call is made while it is held.
+    pub unsafe fn taken_down(&self) -> Option<&Call> {
+        unsafe { (*self.taken_down.get()).as_deref() }
+    }
+
+    /// The place to take down a call.
+    ///
+    /// # Safety
+    /// As of [`taken_down`](UnderWay::taken_down), and nobody else holds it.
+    #[expect(clippy::mut_from_ref, reason = "it is the one thread's")]
+    pub(crate) unsafe fn place(&self) -> &mut Call {
+        unsafe { (*self.taken_down.get()).get_or_insert_with(|| Box::new(Call::new())) }
+    }
+
+    /// Says that this function did what it may not.
+    #[cold]
+    pub(crate) fn breach<F>(&self, entry: &'static F, what: &'static str) -> ! {
+        self.entry
+            .store(ptr::from_ref(entry).cast_mut().cast(), Relaxed);
+        breached(self, what)
+    }
+
     /// Whose function it is, the function's name, and [`CcIn::clock_ns`](crate::CcIn::clock_ns) of the call.
     pub fn call(&self) -> Option<(&'static Algorithm, &'static str, u64)> {
         let entry = self.entry.load(Relaxed);
@@ -27,6 +66,8 @@ impl UnderWay {
     #[inline(always)]
     pub(crate) fn during<F>(&self, entry: &'static F, clock_ns: u64, function: impl FnOnce()) {
         self.clock_ns.store(clock_ns, Relaxed);
+        self.number
+            .store(self.number.load(Relaxed).wrapping_add(1), Relaxed);
         self.entry
             .store(ptr::from_ref(entry).cast_mut().cast(), Relaxed);
         function();

@@ -1,10 +1,12 @@
 //! An algorithm of a shared object.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 use knee_cc::file::{FileError, find, load};
-use knee_cc::{CcIn, CcOut, Instance, Op};
+use knee_cc::{CcIn, CcOut, Instance, Op, on_breach};
 
 fn built(source: &Path, flags: &[&str]) -> PathBuf {
     let cc = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cc");
@@ -66,4 +68,42 @@ fn what_is_no_algorithm_is_refused() {
     let other = built(Path::new("reno.c"), &["-DCC_FILE", "-DCC_ABI=7u"]);
     let other = load(&other, None, "e").unwrap_err();
     assert!(matches!(other, FileError::Layout { got: 7, .. }), "{other}");
+}
+
+#[test]
+fn what_an_op_may_not_do_is_seen() {
+    static SEEN: Mutex<Vec<(String, &str, u32)>> = Mutex::new(Vec::new());
+    on_breach(|under_way, what| {
+        // SAFETY: it is asked by the thread that makes the calls.
+        let call = unsafe { under_way.taken_down() }.unwrap();
+        let (algorithm, function, _) = under_way.call().unwrap();
+        let who = format!("{} {function}", algorithm.name());
+        SEEN.lock().unwrap().push((who, what, call.out.snd_cwnd));
+    });
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/bad.c");
+    let bad = load(&built(&source, &["-DCC_FILE"]), None, "f").unwrap();
+    for how in 0..=5 {
+        let mut made = Instance::new(bad, &[("how", how)]).unwrap();
+        let mut out = CcOut {
+            snd_cwnd: 40,
+            ..CcOut::default()
+        };
+        let input = CcIn {
+            snd_una: 3,
+            ..CcIn::default()
+        };
+        let call = AssertUnwindSafe(|| made.call(Op::Ssthresh, &input, &mut out));
+        assert_eq!(catch_unwind(call).is_ok(), how == 0, "{how}");
+        assert_eq!(input.snd_una, 3);
+        assert_eq!((out.ret, out.snd_cwnd), (if how == 0 { 9 } else { 0 }, 40));
+    }
+    let expected = [
+        "wrote outside of its state",
+        "wrote outside of its state",
+        "changed what the stack shows, which is read only",
+        "wrote outside of what it may change",
+        "left a window of 0 segments",
+    ];
+    let expected = expected.map(|what| ("bad ssthresh".to_owned(), what, 40));
+    assert_eq!(*SEEN.lock().unwrap(), expected);
 }

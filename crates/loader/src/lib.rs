@@ -15,7 +15,7 @@ pub mod requirements;
 mod users;
 
 pub use lost::lost;
-pub use objects::is_built;
+pub use objects::{add, is_built};
 pub use users::User;
 
 /// The programs of bpf/ as BPF objects; empty when they were built without clang.
@@ -39,6 +39,9 @@ pub const PINS: &str = "/sys/fs/bpf/tcpknee";
 
 /// What the kernel calls our build of an algorithm.
 pub fn kernel_name(name: &str) -> String {
+    if let Some(added) = objects::of_file(name) {
+        return added.kernel_name.to_owned();
+    }
     knee_cc::find(name).map_or_else(
         || format!("knee_{name}"),
         |algorithm| algorithm.kernel_name().to_owned(),
@@ -47,6 +50,10 @@ pub fn kernel_name(name: &str) -> String {
 
 /// What the kernel calls its own build of an algorithm, if it can have one.
 pub fn builtin_name(name: &str) -> &str {
+    if objects::of_file(name).is_some() {
+        // None: an algorithm of that name is another one.
+        return "";
+    }
     knee_cc::find(name).map_or(name, |algorithm| algorithm.linux_name())
 }
 
@@ -120,6 +127,11 @@ pub struct Loaded {
 /// No such algorithm, the name is taken, or the kernel refuses: each says why.
 pub fn load(name: &str, default_in: Option<&str>) -> Result<Loaded, KernelError> {
     let called = kernel_name(name);
+    let is_of_file = objects::of_file(name).is_some();
+    if is_of_file && stays(name, &called) {
+        // The file may have changed.
+        unload(name)?;
+    }
     if stays(name, &called) {
         let is_as_asked = default_in.is_none_or(|place| default_in::holds(name, &called, place));
         if is_as_asked {
@@ -290,7 +302,8 @@ pub fn for_run(variants: &BTreeSet<Variant>, ours: bool) -> Result<ForRun, Kerne
     let (mut names, mut links) = (BTreeMap::new(), Vec::new());
     for variant in variants {
         let name = variant.algorithm.as_str();
-        let plain = variant.params.is_empty();
+        // What is loaded of a file may be another version.
+        let plain = variant.params.is_empty() && objects::of_file(name).is_none();
         let called = match (builtin_name(name), kernel_name(name)) {
             (own, _) if plain && !ours && has(own) => own.to_owned(),
             (_, loaded) if plain && has(&loaded) && pin_of(name).exists() => loaded,

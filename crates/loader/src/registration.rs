@@ -9,7 +9,7 @@ use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
 use libbpf_rs::{Error, Link, MapCore, MapHandle, MapType, ObjectBuilder, ProgramType};
 use nix::time::{ClockId, clock_gettime};
 
-use super::objects::{NOT_BUILT, OBJECTS, Object};
+use super::objects::{self, NOT_BUILT, OBJECTS, Object};
 use super::{log, requirements};
 
 /// The map belongs to a link, and goes with it (Linux 6.4).
@@ -66,8 +66,7 @@ pub fn register(build: &Build<'_>) -> Result<Link, KernelError> {
         why,
         hint,
     };
-    let object = OBJECTS.iter().find(|object| object.name == name);
-    let Some(object) = object else {
+    let Some(object) = objects::find(name) else {
         return Err(if OBJECTS.is_empty() {
             cannot(
                 NOT_BUILT.into(),
@@ -174,9 +173,15 @@ fn name_and_flags(build: &Build<'_>, ops: &mut [u8]) -> Option<()> {
 
 /// Sets parameters, which lie there as the algorithm lists them.
 fn set_params(build: &Build<'_>, values: &mut [u8]) -> Option<()> {
-    let listed = knee_cc::find(build.name)?.params();
+    let listed: Vec<&str> = match objects::of_file(build.name) {
+        Some(added) => added.params.iter().map(|name| &**name).collect(),
+        None => {
+            let params = knee_cc::find(build.name)?.params();
+            params.iter().map(|param| param.name).collect()
+        }
+    };
     for (name, value) in build.params {
-        let at = 4 * listed.iter().position(|param| param.name == name)?;
+        let at = 4 * listed.iter().position(|param| param == name)?;
         values
             .get_mut(at..at + 4)?
             .copy_from_slice(&value.to_ne_bytes());

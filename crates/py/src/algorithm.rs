@@ -1,10 +1,12 @@
 //! One connection's copy of an algorithm, for who shows it ACKs of his own.
 
+use std::sync::Arc;
+
 use knee_cc::{CcIn, CcOut, Instance, Op, find};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors;
+use crate::{crash, errors};
 
 #[pyclass(module = "tcpknee._core")]
 pub struct Algorithm {
@@ -48,7 +50,7 @@ impl Algorithm {
         };
         for (name, value) in given {
             let name: String = name.extract()?;
-            if !set(&mut self.stack, &name, &value)? {
+            if !self.stack.set(&name, value.extract()?) {
                 return Err(errors::usage(
                     py,
                     &format!("got the field \"{name}\"; expected one of struct cc_in in cc/cc.h."),
@@ -82,25 +84,87 @@ impl Algorithm {
     }
 }
 
-macro_rules! setter {
-    ($($field:ident)*) => {
-        /// Sets a field by its name; false: there is none.
-        fn set(stack: &mut CcIn, name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
-            match name {
-                $(stringify!($field) => stack.$field = value.extract()?,)*
-                _ => return Ok(false),
-            }
-            Ok(true)
-        }
+/// The fields of a block as JSON.
+pub fn fields(names: &[&str], get: impl Fn(&str) -> Option<i128>) -> serde_json::Value {
+    let number = |value: i128| match u64::try_from(value) {
+        Ok(value) => serde_json::Value::from(value),
+        Err(_) => serde_json::Value::from(value as i64),
     };
+    let found = names
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), number(get(name)?))));
+    serde_json::Value::Object(found.collect())
 }
 
-setter! {
-    now_us clock_ns wstamp_ns pacing_rate max_pacing_rate rs_interval_us rs_rtt_us rs_prior_mstamp_us ack_rtt_us jiffies
-    hz lsndtime snd_cwnd snd_cwnd_cnt snd_cwnd_clamp snd_ssthresh prior_cwnd snd_una snd_nxt rcv_tsval rcv_tsecr
-    packets_out sacked_out lost_out retrans_out max_packets_out delivered delivered_ce lost app_limited srtt_us min_rtt_us
-    mss_bytes gso_max_bytes reordering pacing_status ca_state is_cwnd_limited random state event ack_flags acked
-    ack_in_flight_bytes rs_prior_delivered rs_delivered rs_delivered_ce rs_acked_sacked rs_losses rs_prior_in_flight
-    rs_snd_interval_us rs_rcv_interval_us rs_last_end_seq rs_is_app_limited rs_is_retrans rs_is_ack_delayed rs_has_tx
-    rs_tx_in_flight rs_lost
+/// Makes one call of the algorithm of a file, of what `read_call` gives, and returns as JSON what the op may change and what
+/// it made of the state. `guard_process` says what becomes of a call that goes wrong.
+#[pyfunction]
+pub fn play_call(py: Python<'_>, name: &str, digest: &str, call: &str) -> PyResult<String> {
+    let wrong = |what: &str| {
+        errors::usage(
+            py,
+            &format!("got a call {what}; expected one that tcpknee wrote."),
+        )
+    };
+    let call: serde_json::Value =
+        serde_json::from_str(call).map_err(|_| wrong("that is no JSON"))?;
+    let algorithm = knee_cc::file::find(name, digest)
+        .ok_or_else(|| wrong("of an algorithm that is not loaded"))?;
+    let op = call["op"].as_str().unwrap_or_default();
+    let op = Op::ALL
+        .into_iter()
+        .find(|known| known.name() == op)
+        .ok_or_else(|| wrong("without a known op"))?;
+    let (mut input, mut out) = (CcIn::default(), CcOut::default());
+    for (block, set) in [("in", true), ("out", false)] {
+        for (name, value) in call[block]
+            .as_object()
+            .ok_or_else(|| wrong("without its fields"))?
+        {
+            let value = value
+                .as_i64()
+                .map(i128::from)
+                .or(value.as_u64().map(i128::from));
+            let is_set = value.is_some_and(|value| {
+                if set {
+                    input.set(name, value)
+                } else {
+                    out.set(name, value)
+                }
+            });
+            if !is_set {
+                return Err(wrong(&format!("with another field \"{name}\"")));
+            }
+        }
+    }
+    let state = call["state"].as_str().unwrap_or_default();
+    if state.len() != 2 * algorithm.state_bytes()
+        || !state.bytes().all(|byte| byte.is_ascii_hexdigit())
+    {
+        return Err(wrong("with a state of another size"));
+    }
+    let under_way = Arc::default();
+    let made = Instance::new(algorithm, &[]).expect("defaults are within bounds");
+    let mut made = made.telling(&under_way);
+    for (at, word) in made.state_mut().iter_mut().enumerate() {
+        let mut bytes = [0; 8];
+        for (byte, text) in bytes
+            .iter_mut()
+            .zip(state.as_bytes()[(16 * at).min(state.len())..].chunks(2))
+        {
+            let text = std::str::from_utf8(text).expect("digits");
+            *byte = u8::from_str_radix(text, 16).expect("hexadecimal digits");
+        }
+        *word = u64::from_ne_bytes(bytes);
+    }
+    let _watched = crash::watch_calls(String::new(), under_way, 0);
+    made.call(op, &input, &mut out);
+    let bytes = made.state().iter().flat_map(|word| word.to_ne_bytes());
+    let state: String = bytes
+        .take(algorithm.state_bytes())
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let told =
+        serde_json::json!({"out": fields(CcOut::NAMES, |name| out.get(name)), "state": state});
+    Ok(told.to_string())
 }

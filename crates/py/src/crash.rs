@@ -8,12 +8,17 @@ use std::io::Write;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{
+    AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst,
+};
 use std::sync::{Arc, OnceLock};
 
-use knee_cc::UnderWay;
+use knee_cc::{CcIn, CcOut, UnderWay};
 use knee_engine::Run;
 use knee_scenario::Cell;
+use pyo3::prelude::*;
+
+use crate::algorithm;
 
 /// How an op crashes; compilers make SIGILL or SIGTRAP of what they see that is undefined.
 const SIGNALS: [(c_int, &str); 5] = [
@@ -76,6 +81,11 @@ pub fn words(cell: &Cell, rep: u32) -> String {
 
 /// Watches the run of those words, which is run in this thread.
 pub fn watch(words: String, run: &Run) -> Watch {
+    watch_calls(words, run.under_way(), run.boot_ns())
+}
+
+/// The same of calls that are none of a run.
+pub fn watch_calls(words: String, under_way: Arc<UnderWay>, boot_ns: u64) -> Watch {
     for (&(signal, _), before) in SIGNALS.iter().zip(&BEFORE) {
         before.get_or_init(|| listen(signal));
     }
@@ -84,8 +94,8 @@ pub fn watch(words: String, run: &Run) -> Watch {
     let thread = THREADS.iter().find(free);
     if let Some(thread) = thread {
         let watched = Box::new(Watched {
-            under_way: run.under_way(),
-            boot_ns: run.boot_ns(),
+            under_way,
+            boot_ns,
             words,
         });
         thread.run.store(Box::into_raw(watched), SeqCst);
@@ -125,6 +135,166 @@ fn listen(signal: c_int) -> libc::sigaction {
     }
 }
 
+/// Where a call that went wrong is put down, a descriptor; negative: it is told on stderr.
+static REPORT: AtomicI32 = AtomicI32::new(-1);
+
+/// Exit code of a process whose algorithm did what it may not.
+const BREACHED: c_int = 70;
+
+/// How often a call that takes long is looked at, and how many looks it is given.
+const TICK_USEC: libc::suseconds_t = 100_000;
+const MOST_TICKS: u32 = 10;
+
+/// The call that was under way at the last tick, and for how many ticks it has been.
+static SEEN: AtomicU64 = AtomicU64::new(0);
+static TICKS: AtomicU32 = AtomicU32::new(0);
+
+/// Makes this process one that runs algorithms from files: a call that crashes, takes more than a second of processor time
+/// or writes where it may not is put down in the file `report`, and ends the process.
+#[pyfunction]
+pub fn guard_process(report: c_int) {
+    const STACK_BYTES: usize = 1 << 18;
+    REPORT.store(report, SeqCst);
+    knee_cc::on_breach(|under_way, what| {
+        let report = REPORT.load(SeqCst);
+        if report >= 0 {
+            put_down(
+                report,
+                what,
+                under_way,
+                this_run().map_or(0, |run| run.boot_ns),
+            );
+            // SAFETY: it has no conditions.
+            unsafe { libc::_exit(BREACHED) };
+        }
+    });
+    // SAFETY: the stack stays, since nobody frees it; all zeros are a valid sigaction; `on_tick` is what it asks for.
+    unsafe {
+        let stack = libc::stack_t {
+            ss_sp: Box::leak(vec![0u8; STACK_BYTES].into_boxed_slice())
+                .as_mut_ptr()
+                .cast(),
+            ss_flags: 0,
+            ss_size: STACK_BYTES,
+        };
+        libc::sigaltstack(&stack, ptr::null_mut());
+        let mut ours: libc::sigaction = MaybeUninit::zeroed().assume_init();
+        ours.sa_sigaction = on_tick as *const () as usize;
+        ours.sa_flags = libc::SA_ONSTACK | libc::SA_RESTART;
+        libc::sigaction(libc::SIGVTALRM, &ours, ptr::null_mut());
+        let tick = libc::timeval {
+            tv_sec: 0,
+            tv_usec: TICK_USEC,
+        };
+        let every = libc::itimerval {
+            it_interval: tick,
+            it_value: tick,
+        };
+        libc::setitimer(libc::ITIMER_VIRTUAL, &every, ptr::null_mut());
+    }
+}
+
+extern "C" fn on_tick(_: c_int) {
+    let run = this_run();
+    let under_way = run.and_then(|run| Some((run, run.under_way.number()?)));
+    let Some((run, number)) = under_way else {
+        return TICKS.store(0, SeqCst);
+    };
+    if SEEN.swap(number, SeqCst) != number {
+        return TICKS.store(0, SeqCst);
+    }
+    if TICKS.fetch_add(1, SeqCst) + 1 >= MOST_TICKS {
+        tell("took more than a second of processor time", run);
+        // SAFETY: it has no conditions.
+        unsafe { libc::_exit(BREACHED) };
+    }
+}
+
+/// The run of this thread.
+fn this_run() -> Option<&'static Watched> {
+    let id = this_thread();
+    let thread = THREADS.iter().find(|thread| thread.id.load(SeqCst) == id)?;
+    // SAFETY: only this thread drops what it has there, and takes it away before.
+    unsafe { thread.run.load(SeqCst).as_ref() }
+}
+
+/// What stands before the blocks of a call that is put down.
+#[repr(C)]
+struct Head {
+    ns: u64,
+    state_bytes: u64,
+    what: [u8; 64],
+    algorithm: [u8; 64],
+    function: [u8; 32],
+}
+
+fn put_down(report: c_int, what: &str, under_way: &UnderWay, boot_ns: u64) {
+    let Some((algorithm, function, clock_ns)) = under_way.call() else {
+        return;
+    };
+    // SAFETY: this is the thread that makes the calls.
+    let Some(call) = (unsafe { under_way.taken_down() }) else {
+        return;
+    };
+    let head = Head {
+        ns: clock_ns.saturating_sub(boot_ns),
+        state_bytes: algorithm.state_bytes() as u64,
+        what: padded(what),
+        algorithm: padded(algorithm.name()),
+        function: padded(function),
+    };
+    let put = |start: *const c_void, bytes: usize| {
+        // SAFETY: so many bytes are there.
+        unsafe { libc::write(report, start, bytes) }
+    };
+    put((&raw const head).cast(), size_of::<Head>());
+    put((&raw const call.input).cast(), size_of::<CcIn>());
+    put((&raw const call.out).cast(), size_of::<CcOut>());
+    put(call.state.as_ptr().cast(), 8 * call.state.len());
+}
+
+fn padded<const N: usize>(text: &str) -> [u8; N] {
+    let mut found = [0; N];
+    let fits = text.len().min(N);
+    found[..fits].copy_from_slice(&text.as_bytes()[..fits]);
+    found
+}
+
+/// A call that was put down as JSON: `what` went wrong, `algorithm`, `op`, `t_ns`, the fields `in` and `out`, and `state`
+/// in hexadecimal. Nothing where none was.
+#[pyfunction]
+pub fn read_call(report: &[u8]) -> Option<String> {
+    let blocks = size_of::<Head>() + size_of::<CcIn>() + size_of::<CcOut>();
+    if report.len() < blocks {
+        return None;
+    }
+    // SAFETY: integers and bytes have no invalid form, and so many bytes are there.
+    let (head, input, out) = unsafe {
+        let at = report.as_ptr();
+        let head: Head = at.cast::<Head>().read_unaligned();
+        let at = at.add(size_of::<Head>());
+        let input: CcIn = at.cast::<CcIn>().read_unaligned();
+        let out: CcOut = at.add(size_of::<CcIn>()).cast::<CcOut>().read_unaligned();
+        (head, input, out)
+    };
+    let text = |bytes: &[u8]| {
+        let end = bytes.iter().position(|&byte| byte == 0);
+        String::from_utf8_lossy(&bytes[..end.unwrap_or(bytes.len())]).into_owned()
+    };
+    let state = report[blocks..].iter().take(head.state_bytes as usize);
+    let state: String = state.map(|byte| format!("{byte:02x}")).collect();
+    let found = serde_json::json!({
+        "what": text(&head.what),
+        "algorithm": text(&head.algorithm),
+        "op": text(&head.function),
+        "t_ns": head.ns,
+        "in": algorithm::fields(CcIn::NAMES, |name| input.get(name)),
+        "out": algorithm::fields(CcOut::NAMES, |name| out.get(name)),
+        "state": state,
+    });
+    Some(found.to_string())
+}
+
 extern "C" fn on_crash(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
     let known = SIGNALS
         .iter()
@@ -152,11 +322,7 @@ extern "C" fn on_crash(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void
     if is_sent {
         return;
     }
-    let id = this_thread();
-    let thread = THREADS.iter().find(|thread| thread.id.load(SeqCst) == id);
-    let run = thread.map_or(ptr::null_mut(), |thread| thread.run.load(SeqCst));
-    // SAFETY: only this thread drops what it has there, and takes it away before.
-    if let Some(run) = unsafe { run.as_ref() } {
+    if let Some(run) = this_run() {
         tell(name, run);
     }
 }
@@ -166,6 +332,10 @@ fn tell(signal: &str, run: &Watched) {
         return;
     };
     let (name, ns) = (algorithm.name(), clock_ns.saturating_sub(run.boot_ns));
+    let report = REPORT.load(SeqCst);
+    if report >= 0 {
+        return put_down(report, signal, &run.under_way, run.boot_ns);
+    }
     let mut bytes = [0; 4096];
     let mut free = &mut bytes[..];
     // What is too long is cut off.

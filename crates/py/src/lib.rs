@@ -30,11 +30,13 @@ mod units;
 #[pyo3::pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::algorithm::Algorithm;
+    use crate::algorithm::{Algorithm, play_call};
     #[pymodule_export]
     use crate::arrow::{ArrowBatches, ArrowTable};
     #[pymodule_export]
     use crate::assign::{Assigned, Assigner, arms_of};
+    #[pymodule_export]
+    use crate::crash::{guard_process, read_call};
     #[pymodule_export]
     use crate::export::export;
     #[pymodule_export]
@@ -53,7 +55,7 @@ mod _core {
     #[pymodule_export]
     use crate::kernel::{LabOutput, enter_lab};
     #[pymodule_export]
-    use crate::loader::{LoadedAlgorithms, in_kernel, load, load_for_run, unload};
+    use crate::loader::{LoadedAlgorithms, add_object, in_kernel, load, load_for_run, unload};
     #[pymodule_export]
     use crate::parts::{Part, compose};
     #[pymodule_export]

@@ -50,6 +50,18 @@ pub fn load_for_run(py: Python<'_>, scenario: &Scenario, ours: bool) -> PyResult
     })
 }
 
+/// See `knee_loader::add`.
+#[pyfunction]
+pub fn add_object(
+    name: &str,
+    kernel_name: &str,
+    params: Vec<String>,
+    with_flag: Vec<u8>,
+    without_flag: Vec<u8>,
+) {
+    knee_loader::add(name, kernel_name, params, with_flag, without_flag);
+}
+
 /// See `knee_loader::load`.
 #[pyfunction]
 #[pyo3(signature = (name, *, default_in=None))]

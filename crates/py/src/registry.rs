@@ -64,6 +64,7 @@ fn of_algorithm<'py>(
     dict.set_item("year", algorithm.year())?;
     dict.set_item("use_when", algorithm.use_when())?;
     dict.set_item("params", params)?;
+    dict.set_item("kernel_name", algorithm.kernel_name())?;
     dict.set_item("state_bytes", algorithm.state_bytes())?;
     Ok(dict)
 }

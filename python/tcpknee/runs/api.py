@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from tcpknee import _core, algorithms, provenance
 from tcpknee.algorithms import naming
-from tcpknee.errors import MOST_LISTED, RunFolderError, ScenarioError, UsageError
+from tcpknee.errors import MOST_LISTED, AlgorithmFailed, RunFolderError, ScenarioError, UsageError
 from tcpknee.human import suggest
 from tcpknee.kernels import cache
 from tcpknee.say import printable
 
-from . import compose, engines, manifest, named_files, pool, tables
+from . import calls, compose, engines, manifest, named_files, pool, tables
 from .folder import RunFolder
 from .job import Job
 from .pool import Key, Watcher
@@ -370,7 +370,9 @@ def _run_in_memory(job: Job, meta: dict[str, Any], workers: int, watcher: Watche
     parts: dict[Key, dict[str, Any]] = {}
     keys = pool.order(len(job.scenario.cells), job.scenario.repeat)
     session, began = manifest.session(workers), time.monotonic()
-    _execute(job, meta["engine"], keys, 0, parts.__setitem__, workers, watcher)
+    failures = _execute(job, meta["engine"], keys, 0, parts.__setitem__, workers, watcher)
+    for failure in failures.values():
+        raise failure
     session |= {"wall_sec": round(time.monotonic() - began, 3), "repetitions": len(parts)}
     notes = {key: tables.take_note(parts[key]["flows"])[1] for key in sorted(parts)}
     told = manifest.repetitions(meta["engine"], notes)
@@ -386,7 +388,7 @@ def _cautioned(job: Job, run: Run, workers: int, watcher: Watcher, on: Cluster |
         return cells
     from . import phase
 
-    run_late = on.run_late if on else phase.pooled(job.scenario, workers)
+    run_late = on.run_late if on else phase.pooled(job, workers)
     found = phase.cautions(run, run_late, watcher)
     return [
         {**cell, "cautions": [*cell["cautions"], found[cell["index"]]]} if cell["index"] in found else cell
@@ -403,8 +405,9 @@ def _execute(
     workers: int,
     watcher: Watcher,
     on: Cluster | None = None,
-) -> None:
-    """Runs the repetitions of `keys` beside `kept` that are there already; the tables of each go to `take`."""
+) -> dict[Key, AlgorithmFailed]:
+    """Runs the repetitions of `keys` beside `kept` that are there already; the tables of each go to `take`. Returns
+    those that an algorithm from a file ended."""
     with ExitStack() as stack:
         with watcher.phase("Loading the algorithms into the kernel"):
             chosen = stack.enter_context(engines.of(name, job))
@@ -413,8 +416,8 @@ def _execute(
         try:
             if on:
                 on.run(keys, take, watcher)
-            else:
-                pool.execute(chosen, keys, take, cancel=_core.Cancel(), workers=workers, watcher=watcher)
+                return {}
+            return pool.execute(chosen, keys, take, cancel=_core.Cancel(), workers=workers, watcher=watcher)
         finally:
             watcher.stop()
 
@@ -436,12 +439,12 @@ def _run_in_folder(
         begun = folder.read_json()
         meta = {**meta, **{name: begun[name] for name in ("file", "command", "sessions")}}
     try:
-        streams = folder if meta["engine"] == "sim" and on is None else None
+        streams = folder if meta["engine"] == "sim" and on is None and not job.scenario.algorithm_files else None
         job = replace(job, output=folder.output, parts=streams)
         return _fill(job, meta, folder, workers, watcher, on, parts)
     finally:
         try:
-            if not folder.parts() and not (out / "flows.parquet").exists():
+            if not folder.parts() and not (out / "flows.parquet").exists() and not (out / calls.FOLDER).exists():
                 folder.discard()
         finally:
             folder.unlock()
@@ -491,9 +494,10 @@ def _fill(
     sessions = [*meta["sessions"], session]
     folder.write_json({**meta, "sessions": sessions})
     missing = pool.order(cells, repeat, kept)
+    failures: dict[Key, AlgorithmFailed] = {}
     try:
         take = folder.keep_part if job.parts else folder.write_part
-        _execute(job, name, missing, len(kept), take, workers, watcher, on)
+        failures = _execute(job, name, missing, len(kept), take, workers, watcher, on)
     finally:
         done = folder.parts()
         session |= {"wall_sec": round(time.monotonic() - began, 3), "repetitions": len(done) - len(kept)}
@@ -501,6 +505,12 @@ def _fill(
             with watcher.phase("Merging the tables"):
                 told = manifest.repetitions(name, folder.merge(meta, done))
             folder.write_json({**meta, **told, "sessions": sessions})
+    if failures:
+        failed = calls.write(folder.path, failures)
+        if not done:
+            raise next(iter(failures.values()))
+        folder.write_json({**folder.read_json(), "failed": failed})
+        return Run(folder.read_json(), folder.path)
     cautioned = _cautioned(job, Run(folder.read_json(), folder.path), workers, watcher, on)
     folder.write_json({**folder.read_json(), "cells": cautioned, "status": "complete"})
     for place in places:

@@ -9,7 +9,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Doubt:
-    """Why some repetitions of a cell are doubtful. `failed`: a program of the scenario ended badly."""
+    """Why some repetitions of a cell are doubtful. `failed`: a program of the
+    scenario ended badly, or its algorithm did."""
 
     cell: int
     reps: tuple[int, ...]
@@ -32,6 +33,8 @@ class Doubt:
 def of_run(meta: Mapping[str, Any]) -> list[Doubt]:
     """From the `repetitions` of `run.json`; alike in several repetitions of a cell, said once."""
     found: dict[tuple[int, bool, str], list[int]] = {}
+    for entry in meta.get("failed", ()):
+        found.setdefault((entry["cell"], True, entry["words"]), []).append(entry["rep"])
     for entry in meta.get("repetitions", ()):
         for failed, texts in ((True, entry["failures"]), (False, entry["warnings"])):
             for text in texts:

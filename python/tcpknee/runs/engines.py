@@ -63,6 +63,12 @@ class Streaming:
 @contextmanager
 def of(name: str, job: Job) -> Iterator[Any]:
     """The engine of that name, ready to run the job's repetitions, with what it needs of the host until the end."""
+    if name == "sim" and job.scenario.algorithm_files:
+        from . import isolated
+
+        with isolated.Isolated(job.scenario, job.text, job.file) as found:
+            yield found
+        return
     if name == "sim":
         yield Streaming(job.scenario, job.parts) if job.parts else Simulator(job.scenario)
         return

@@ -9,7 +9,8 @@ the figures are those of a phase.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from .arrays import numbers
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from .job import Job
     from .results import Run
 
 Shares = npt.NDArray[np.float64]
@@ -35,27 +37,41 @@ LEAST_SHARE = 0.05
 class Late:
     """The simulator with late hosts, as the pool takes it."""
 
-    def __init__(self, scenario: _core.Scenario) -> None:
-        self.scenario = scenario
+    def __init__(self, scenario: _core.Scenario, run: Callable[..., Any] | None = None) -> None:
         self.cells = scenario.cells
+        self._run = run or scenario.run_late
 
     def run_cell(self, index: int, rep: int, *, cancel: Any = None, progress: Any = None) -> pa.Table:
         """The flows of one repetition."""
         noise_ns = self.cells[index]["phase_noise_ns"]
-        found = self.scenario.run_late(index, rep, noise_ns, cancel=cancel, progress=progress)
-        return tables.as_table(found)
+        return tables.as_table(self._run(index, rep, noise_ns, cancel=cancel))
+
+
+@contextmanager
+def late_hosts(scenario: _core.Scenario, text: str, file: str) -> Iterator[Late]:
+    """`Late`, with processes of their own for algorithms of files."""
+    if not scenario.algorithm_files:
+        yield Late(scenario)
+        return
+    from . import isolated
+
+    with isolated.Isolated(scenario, text, file) as engine:
+        yield Late(scenario, engine.run_late)
 
 
 RunLate = Callable[[Sequence[pool.Key]], Mapping[pool.Key, "pa.Table"]]
 """Runs units with late hosts and returns the flows of each."""
 
 
-def pooled(scenario: _core.Scenario, workers: int) -> RunLate:
-    """Runs them in this process."""
+def pooled(job: Job, workers: int) -> RunLate:
+    """Runs them on this host."""
 
     def run(keys: Sequence[pool.Key]) -> Mapping[pool.Key, pa.Table]:
         late: dict[pool.Key, pa.Table] = {}
-        pool.execute(Late(scenario), keys, late.__setitem__, cancel=_core.Cancel(), workers=workers)
+        with late_hosts(job.scenario, job.text, job.file) as engine:
+            failures = pool.execute(engine, keys, late.__setitem__, cancel=_core.Cancel(), workers=workers)
+        for failure in failures.values():
+            raise failure
         return late
 
     return run

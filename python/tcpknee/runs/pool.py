@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
-from tcpknee.errors import Cancelled
+from tcpknee.errors import AlgorithmFailed, Cancelled
 
 Key = tuple[int, int]
 """(cell, repetition)."""
@@ -74,13 +74,15 @@ def execute(
     cancel: Any,
     workers: int,
     watcher: Watcher | None = None,
-) -> None:
-    """Runs every repetition of `keys` and hands each output to `keep`, from the thread that made it.
+) -> dict[Key, AlgorithmFailed]:
+    """Runs every repetition of `keys` and hands each output to `keep`, from the thread that made it. Returns those that
+    an algorithm from a file ended, with how.
 
     Ctrl-C or the first error stops the rest; what was under way is dropped, what was kept stays, and the exception
     goes on after every thread has ended.
     """
     watcher = watcher or Watcher()
+    failures: dict[Key, AlgorithmFailed] = {}
     pending, lock, stopped = iter(keys), threading.Lock(), threading.Event()
 
     def work() -> None:
@@ -105,7 +107,10 @@ def execute(
         def progress(now_ns: int) -> None:
             watcher.running(key, min(now_ns / length_ns, 1.0))
 
-        keep(key, engine.run_cell(cell, rep, cancel=cancel, progress=progress))
+        try:
+            keep(key, engine.run_cell(cell, rep, cancel=cancel, progress=progress))
+        except AlgorithmFailed as failure:
+            failures[key] = failure
         with lock:
             watcher.finished(key)
 
@@ -126,3 +131,4 @@ def execute(
         except BaseException:
             stop()
             raise
+    return failures

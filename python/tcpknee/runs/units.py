@@ -20,6 +20,7 @@ from tcpknee.algorithms import naming
 from tcpknee.errors import ClusterError, TcpkneeError
 
 from . import engines, phase, store
+from .job import Job
 from .pool import Key
 
 _Item = TypeVar("_Item")
@@ -79,10 +80,10 @@ def work(parcel: Parcel, units: Sequence[Key], seconds: float) -> Done:
 
 
 def _work(parcel: Parcel, units: Sequence[Key], seconds: float) -> Done:
-    simulator = engines.Simulator(_scenario(parcel))
     found: dict[Key, dict[str, pa.Table]] = {}
     try:
-        done = _until(units, seconds, lambda key: found.__setitem__(key, simulator.run_cell(*key)))
+        with engines.of("sim", Job(_scenario(parcel), parcel.text, parcel.file)) as simulator:
+            done = _until(units, seconds, lambda key: found.__setitem__(key, simulator.run_cell(*key)))
     finally:
         part = parcel.store().write(found) if found else ""
     return Done(done, part, list(units[len(done) :]))
@@ -94,16 +95,16 @@ def work_late(parcel: Parcel, units: Sequence[Key], seconds: float) -> DoneLate:
 
 
 def _work_late(parcel: Parcel, units: Sequence[Key], seconds: float) -> DoneLate:
-    late = phase.Late(_scenario(parcel))
     flows: list[bytes] = []
 
-    def run(key: Key) -> None:
+    def run(late: phase.Late, key: Key) -> None:
         table, content = late.run_cell(*key), pa.BufferOutputStream()
         with pa.ipc.new_stream(content, table.schema) as writer:
             writer.write_table(table)
         flows.append(content.getvalue().to_pybytes())
 
-    done = _until(units, seconds, run)
+    with phase.late_hosts(_scenario(parcel), parcel.text, parcel.file) as late:
+        done = _until(units, seconds, lambda key: run(late, key))
     return DoneLate(done, flows, list(units[len(done) :]))
 
 

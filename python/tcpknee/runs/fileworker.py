@@ -1,0 +1,64 @@
+"""Repetitions of cells that use algorithms from files: a process that may crash, and ends when its input does.
+
+    python -m tcpknee.runs.fileworker
+
+The first line of its input is an object: `scenario` `file` `files` `algorithm_files` `kernels` as of `labworker`,
+`part` and `report`, descriptors for the tables of a repetition and for a call that goes wrong. Each further line asks
+for a repetition: `cell` `rep`, and `noise_ns` where hosts are to be late by that. Standard output gets lines of JSON:
+`{"t_ns": …}` now and then; `{"done": true}`, or `{"error": CLASS, "message": …}`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from tcpknee import _core
+from tcpknee.errors import TcpkneeError
+
+from . import labworker
+
+
+def main() -> int:
+    """Exit code 0 when the input has ended."""
+    start = json.loads(sys.stdin.readline())
+    _core.guard_process(start["report"])
+    scenario = labworker.parsed(start)
+    for line in sys.stdin:
+        try:
+            _run(scenario, json.loads(line), start["part"])
+        except TcpkneeError as error:
+            _say({"error": type(error).__name__, "message": str(error)})
+        else:
+            _say({"done": True})
+    return 0
+
+
+def _run(scenario: _core.Scenario, request: Mapping[str, Any], part: int) -> None:
+    import pyarrow as pa
+
+    from . import folder, tables
+
+    def progress(now_ns: int) -> None:
+        _say({"t_ns": now_ns})
+
+    cell, rep = request["cell"], request["rep"]
+    if "noise_ns" in request:
+        found = {"flows": tables.as_table(scenario.run_late(cell, rep, request["noise_ns"], progress=progress))}
+    else:
+        found = tables.of_simulator(scenario.run_cell(cell, rep, progress=progress))
+    os.ftruncate(part, 0)
+    os.lseek(part, 0, os.SEEK_SET)
+    with pa.PythonFile(os.fdopen(os.dup(part), "wb"), mode="w") as sink:
+        folder.write_streams(sink, found)
+
+
+def _say(said: Mapping[str, Any]) -> None:
+    print(json.dumps(said), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

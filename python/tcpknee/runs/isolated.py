@@ -1,0 +1,192 @@
+"""The simulator for scenarios that name algorithms of files: processes of their own run the repetitions, so that what
+an algorithm does hurts its own repetition alone. The rows are those that the simulator gives in this process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from typing import Any
+
+import pyarrow as pa
+
+from tcpknee import _core, errors
+from tcpknee.algorithms import naming
+from tcpknee.errors import AlgorithmFailed, EngineError
+
+from . import folder, manifest, tables
+from .kernel import environment, lines
+
+_COMMAND = (sys.executable, "-m", "tcpknee.runs.fileworker")
+
+_MOST_WORDS = 2_000
+
+DID = {
+    "SIGFPE": "divides by zero",
+    "SIGILL": "does what C leaves undefined (SIGILL)",
+    "SIGTRAP": "does what C leaves undefined (SIGTRAP)",
+    "SIGSEGV": "uses memory that is not its own (SIGSEGV)",
+    "SIGBUS": "uses memory that is not its own (SIGBUS)",
+}
+"""What an algorithm did, by the signal that it got."""
+
+
+class Isolated:
+    """Runs repetitions in processes of their own; a context manager, which ends them."""
+
+    def __init__(self, scenario: _core.Scenario, text: str, file: str) -> None:
+        self.scenario, self.cells = scenario, scenario.cells
+        self._files = naming.used_by(scenario)
+        names = sorted({cell["kernel"] for cell in self.cells} - {None})
+        self._start = {
+            "scenario": text,
+            "file": file,
+            "files": scenario.files,
+            "kernels": {name: name for name in names},
+            "algorithm_files": [one.request() for one in self._files],
+        }
+        self._free: list[_Worker] = []
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Isolated:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        while self._free:
+            self._free.pop().end()
+
+    def run_cell(
+        self, index: int, rep: int, *, cancel: Any = None, progress: Callable[[int], object] | None = None
+    ) -> dict[str, pa.Table]:
+        """The tables of one repetition. Raises `AlgorithmFailed`, `EngineError`, `Cancelled`."""
+        if not self._uses_files(index):
+            found = self.scenario.run_cell(index, rep, cancel=cancel, progress=progress)
+            return tables.of_simulator(found)
+        return self._asked({"cell": index, "rep": rep}, cancel, progress)
+
+    def run_late(self, index: int, rep: int, noise_ns: int, *, cancel: Any = None) -> pa.Table:
+        """The flows of one repetition with late hosts. Raises as `run_cell`."""
+        return self._asked({"cell": index, "rep": rep, "noise_ns": noise_ns}, cancel, None)["flows"]
+
+    def _uses_files(self, index: int) -> bool:
+        return bool(self._names(index) & {one.name for one in self._files})
+
+    def _names(self, index: int) -> set[str]:
+        return {value for key, value, _ in self.cells[index]["describe"] if key.endswith("algorithm")}
+
+    def _asked(
+        self, request: Mapping[str, Any], cancel: Any, progress: Callable[[int], object] | None
+    ) -> dict[str, pa.Table]:
+        with self._lock:
+            worker = self._free.pop() if self._free else None
+        worker = worker or _Worker(self._start)
+        try:
+            found = worker.run(request, cancel, progress)
+        except _Died as death:
+            worker.end()
+            raise self._failure(request, death) from None
+        except BaseException:
+            worker.end()
+            raise
+        with self._lock:
+            self._free.append(worker)
+        return found
+
+    def _failure(self, request: Mapping[str, Any], death: _Died) -> EngineError:
+        where = f"{self._start['file']}: cell {request['cell']}, repetition {request['rep']}"
+        if death.call is None:
+            return EngineError(f"{where}: the process of the simulator ended ({death.words}); this is a defect.")
+        call = json.loads(death.call)
+        seed = manifest.seed_of({"seed": self.scenario.seed}, self.cells[request["cell"]])
+        files = {one.name: one for one in self._files}
+        of_file = files.get(call["algorithm"])
+        call |= {
+            "schema": 1,
+            "cell": request["cell"],
+            "rep": request["rep"],
+            "seed": seed,
+            "path": of_file.built.path if of_file else "",
+            "sha256": of_file.built.digest if of_file else "",
+        }
+        return AlgorithmFailed(f"{where} (seed {seed}): {words(call)}", call)
+
+
+def words(call: Mapping[str, Any]) -> str:
+    """What an algorithm did in a call, as one clause."""
+    did = DID.get(call["what"], call["what"])
+    return f"{call['algorithm']} {did} in {call['op']}, at {call['t_ns'] / 1e9:.6f} s"
+
+
+class _Died(Exception):
+    """A worker is gone: what it said last, and the call that ended it, as JSON, if one did."""
+
+    def __init__(self, words: str, call: str | None) -> None:
+        super().__init__(words)
+        self.words, self.call = words, call
+
+
+class _Worker:
+    """A process that runs repetitions one after the other."""
+
+    def __init__(self, start: Mapping[str, Any]) -> None:
+        # Files without a name: nothing is left of them, however this process ends.
+        with ExitStack() as stack:
+            self._part = stack.enter_context(tempfile.TemporaryFile())
+            self._report = stack.enter_context(tempfile.TemporaryFile())
+            self._stderr = stack.enter_context(tempfile.TemporaryFile())
+            self._held = stack.pop_all()
+        descriptors = {"part": self._part.fileno(), "report": self._report.fileno()}
+        # A session of its own: Ctrl-C in a terminal reaches this process only, which then ends its workers.
+        self._process = subprocess.Popen(
+            _COMMAND,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            pass_fds=tuple(descriptors.values()),
+            env=environment(),
+            start_new_session=True,
+        )
+        self._say({**start, **descriptors})
+
+    def run(
+        self, request: Mapping[str, Any], cancel: Any, progress: Callable[[int], object] | None
+    ) -> dict[str, pa.Table]:
+        """The tables of one repetition. Raises `_Died`, `Cancelled`, and the worker's own error."""
+        self._say(request)
+        assert self._process.stdout is not None
+        for line in lines(self._process.stdout, cancel):
+            said = json.loads(line)
+            if "t_ns" in said:
+                if progress is not None:
+                    progress(said["t_ns"])
+            elif "error" in said:
+                raise getattr(errors, said["error"], EngineError)(said["message"])
+            else:
+                with pa.OSFile(f"/proc/self/fd/{self._part.fileno()}", "rb") as source:
+                    return folder.read_streams(source)
+        code = self._process.wait()
+        self._report.seek(0)
+        self._stderr.seek(0)
+        last = self._stderr.read(_MOST_WORDS).decode(errors="replace").strip().rpartition("\n")[2]
+        raise _Died(f"exit code {code}{f': {last}' if last else ''}", _core.read_call(self._report.read()))
+
+    def _say(self, said: Mapping[str, Any]) -> None:
+        assert self._process.stdin is not None
+        # One that died before it listened says by its end how.
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(said).encode() + b"\n")
+            self._process.stdin.flush()
+
+    def end(self) -> None:
+        """Ends it at once: nothing of it is kept."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(BrokenPipeError):
+                if pipe is not None:
+                    pipe.close()
+        self._held.close()

@@ -1,0 +1,130 @@
+"""What an algorithm from a file does wrong ends its own repetition alone, is named, and can be played again."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import tcpknee
+from support import knee
+from tcpknee.errors import AlgorithmFailed
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+
+BAD = """\
+#include "cc_algorithm.h"
+#define BAD_PARAMS(P) P(after, 0, 0, 100000, "", "calls before it does what no algorithm may")
+struct bad {
+	CC_PARAM_FIELDS(BAD_PARAMS)
+	u32 calls;
+	u32 zero;
+};
+
+static u32 deeper(volatile u32 *depth)
+{
+	volatile u32 here[64];
+
+	here[0] = *depth + 1;
+	return deeper(here) + here[0] + deeper(here);
+}
+
+static void bad_ssthresh(struct bad *s, const struct cc_in *in, struct cc_out *out)
+{
+	(void)s; (void)in; (void)deeper;
+	out->ret = cc_max(out->snd_cwnd / 2, 2);
+}
+
+static void bad_cong_avoid(struct bad *s, const struct cc_in *in, struct cc_out *out)
+{
+	cc_reno_cong_avoid(in, out, in->acked);
+	if (++s->calls > s->after && s->after && in->random != 1) {
+		DO_IT;
+	}
+}
+
+static void bad_undo_cwnd(struct bad *s, const struct cc_in *in, struct cc_out *out)
+{
+	(void)s;
+	out->ret = cc_reno_undo_cwnd(in, out);
+}
+
+#define BAD_OPS(OP) OP(bad, ssthresh) OP(bad, cong_avoid) OP(bad, undo_cwnd)
+CC_ALGORITHM(bad, struct bad, BAD_PARAMS, BAD_OPS, 0, .summary = "bad", .source = "none", .use_when = "never",
+	.year = 2026)
+"""
+
+PATH = (
+    'duration = "2s"\nrepeat = 2\n[path]\nrate = "10Mbit/s"\nrtt = "20ms"\n[[flow]]\nalgorithm = ["cubic", "./bad.c"]\n'
+)
+
+CASES = [
+    ("loop", "for (;;) *(volatile u32 *)&s->zero = 0", "took more than a second of processor time"),
+    ("pointer", "*(volatile u32 *)8 = 1", r"uses memory that is not its own \(SIGSEGV\)"),
+    ("recursion", "out->ret = deeper(&s->calls)", r"uses memory that is not its own \(SIGSEGV\)"),
+    ("state", "((volatile u32 *)s)[4] = 7", "wrote outside of its state"),
+    ("inputs", "*(volatile u32 *)&in->snd_una += 7", "changed what the stack shows"),
+    ("window", "out->snd_cwnd = 0", "left a window of 0 segments"),
+]
+if platform.machine() == "x86_64":
+    CASES.append(("division", "out->ret = in->snd_cwnd / s->zero", "divides by zero"))
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def bad(how: str) -> None:
+    Path("bad.c").write_text(BAD.replace("DO_IT", how), encoding="utf-8")
+
+
+@pytest.mark.parametrize(("how", "said"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_a_bad_call_is_named_and_ends_its_own_repetitions_alone(how: str, said: str, here: Path) -> None:
+    bad(how)
+    Path("s.toml").write_text(PATH + "bad.after = [0, 40]\n", encoding="utf-8")
+    ended = knee("run", "s.toml", "--out", "out", "-q", cwd=here)
+    assert ended.code == 1, ended.err
+    assert "cubic" in ended.out and "failed: bad " in ended.out
+    meta = json.loads(Path("out/run.json").read_text(encoding="utf-8"))
+    assert [(one["cell"], one["rep"]) for one in meta["failed"]] == [(2, 0), (2, 1)]
+    for one in meta["failed"]:
+        assert re.search(said, one["words"]), one["words"]
+        assert " in cong_avoid, at " in one["words"]
+        call = json.loads(Path("out", one["call"]).read_text(encoding="utf-8"))
+        assert (call["algorithm"], call["op"], call["path"], call["seed"]) == ("bad", "cong_avoid", "./bad.c", 1)
+        assert call["in"]["snd_cwnd"] == call["out"]["snd_cwnd"] > 0
+        # The parameter, and the calls before this one.
+        assert call["state"][:16] == "28000000" + "28000000"
+    run = tcpknee.open("out")
+    assert sorted(set(zip(*run.rows("flows", ["cell", "rep"]).to_pydict().values(), strict=True))) == [
+        (0, 0),
+        (0, 1),
+        (1, 0),
+        (1, 1),
+    ]
+
+
+def test_a_run_of_nothing_but_failures_is_an_error_that_keeps_the_call(here: Path) -> None:
+    bad("*(volatile u32 *)8 = 1")
+    Path("s.toml").write_text(PATH.replace('"cubic", ', "") + "bad.after = 40\n", encoding="utf-8")
+    ended = knee("run", "s.toml", "--out", "out", "-q", cwd=here)
+    assert ended.code == 2 and "uses memory that is not its own" in ended.err and "Traceback" not in ended.err
+    assert "knee check ./bad.c --call out/calls/0-0.json" in ended.err
+    assert Path("out/calls/0-0.json").is_file()
+    with pytest.raises(AlgorithmFailed, match="uses memory that is not its own"):
+        tcpknee.run("s.toml")
+
+
+def test_rows_of_another_process_are_those_of_this_one(here: Path) -> None:
+    bad("")
+    text = PATH.replace('"cubic", "./bad.c"', '"./bad.c"')
+    one, two = (tcpknee.run(text, workers=workers) for workers in (1, 2))
+    for table in ("flows", "samples", "queue", "events"):
+        assert one.rows(table).equals(two.rows(table))
