@@ -518,6 +518,10 @@ def importers() -> list[dict[str, Any]]:
 def recognise_import(path: PathLike[str] | str) -> list[str]:
     """Names of the importers whose own the file looks like, by its first bytes. Raises OSError."""
 
+def client_output(program: str, text: str) -> dict[str, float | None] | None:
+    """What a program that a run started printed of itself, by the columns of `client_output`; None: nobody reads that
+    program, or it measured nothing."""
+
 def import_files(
     name: str, asked: str, progress: Callable[[int, int], object] | None
 ) -> tuple[dict[str, Any], list[ArrowBatches] | None]:

@@ -110,7 +110,7 @@ def test_what_the_machine_did_has_no_ratio_to_packets_of_one_place(tmp_path: Pat
 
 
 def test_every_class_has_a_colour() -> None:
-    listed = Path("crates/live/src/host/classes.txt")
+    listed = Path("crates/collect/src/stacks/classes.txt")
     text = (Path(__file__).parents[2] / listed).read_text()
     named = set(re.findall(r"^\[(.+)\]$", text, re.MULTILINE)) - {"idle", "caller"}
     assert named | {"user", "other"} == palette.CLASSES.keys()

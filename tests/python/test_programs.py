@@ -156,8 +156,10 @@ def test_netperf_is_read_with_and_without_its_headings() -> None:
     assert netperf.parse(NETPERF_STREAM.splitlines()[-1]) == Measured(goodput_bits_per_sec=9388.5e6)
     in_gigabits = NETPERF_STREAM.replace("10^6bits", "10^9bits").replace("9388.50", "9.39")
     assert netperf.parse(in_gigabits).goodput_bits_per_sec == pytest.approx(9.39e9)
-    # Bytes are no unit that it asks for by itself.
-    assert netperf.parse(NETPERF_STREAM.replace("10^6bits", "MBytes")) == Measured()
+    # netperf -f M, and a unit that it does not have.
+    in_mebibytes = netperf.parse(NETPERF_STREAM.replace("10^6bits", "MBytes"))
+    assert in_mebibytes == Measured(goodput_bits_per_sec=9388.5 * 8 * 2**20)
+    assert netperf.parse(NETPERF_STREAM.replace("10^6bits", "TBytes")) == Measured()
 
 
 def test_netperfs_omni_tests_are_read_as_csv_and_as_keywords() -> None:
@@ -167,6 +169,18 @@ def test_netperfs_omni_tests_are_read_as_csv_and_as_keywords() -> None:
     keywords = "THROUGHPUT=41234.56\nTHROUGHPUT_UNITS=Trans/s\nP50_LATENCY=23\nP99_LATENCY=61\n"
     assert netperf.parse(keywords) == Measured(41234.56, 23.0, None, 61.0)
     assert netperf.parse("THROUGHPUT=41234.56\n") == Measured()
+    # The unit of transactions follows from the title.
+    assert netperf.parse(f"{NETPERF_RR.splitlines()[0]}\nTHROUGHPUT=41234.56\n") == Measured(41234.56)
+
+
+def test_of_udp_what_was_received_counts_and_processors_are_no_columns_too_many() -> None:
+    udp = "MIGRATED UDP STREAM TEST from 0.0.0.0 () port 0 AF_INET to 10.77.0.1 () port 0 AF_INET\n"
+    table = (
+        "212992    1024   10.00      492775      0     403.67\n212992           10.00      492201            403.20\n"
+    )
+    assert netperf.parse(udp + table) == Measured(goodput_bits_per_sec=403.2e6)
+    with_processors = NETPERF_RR.replace("41234.56", "41234.56  1.5  2.5  3.1  4.2")
+    assert netperf.parse(with_processors) == Measured(41234.56)
 
 
 @pytest.mark.parametrize("module", programs.PROGRAMS, ids=lambda module: module.command)

@@ -21,6 +21,7 @@ pub mod routing;
 pub mod setting;
 pub mod settings;
 pub mod sock_diag;
+pub mod stacks;
 pub mod sysctl;
 pub mod sysfs;
 #[doc(hidden)]

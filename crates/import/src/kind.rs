@@ -291,3 +291,11 @@ pub(super) const HOST: Opt = Opt {
     default: "",
     help: "Fills the column host.",
 };
+
+/// The option of importers whose times may lack a zone.
+pub(super) const ZONE: Opt = Opt {
+    name: "zone",
+    takes: Takes::Text("+HH:MM"),
+    default: "",
+    help: "Of times that do not say theirs; by default UTC.",
+};

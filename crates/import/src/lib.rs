@@ -9,15 +9,22 @@ mod addresses;
 mod counts;
 mod fill;
 pub mod flent;
+mod gathered;
 pub mod iperf3;
 mod json;
 mod kind;
 mod lines;
+pub mod memtier;
+pub mod mpstat;
+pub mod netperf;
 pub mod nginx;
 pub mod pcap;
+pub mod perf;
 mod prefix;
+pub mod programs;
 mod reading;
 pub mod ss;
+pub mod tc;
 pub mod tcp_info;
 mod text;
 mod time;
@@ -38,6 +45,11 @@ pub static IMPORTERS: &[&Kind] = &[
     &tcp_info::KIND,
     &iperf3::KIND,
     &flent::KIND,
+    &netperf::KIND,
+    &memtier::KIND,
+    &perf::KIND,
+    &mpstat::KIND,
+    &tc::KIND,
 ];
 
 /// Of a file, as much as its importer is known by.

@@ -41,7 +41,7 @@ pub trait Lines {
     /// A line too long to hold.
     fn too_long(&mut self, beginning: &[u8]);
     /// The rows that no batch has yet.
-    fn take(&mut self) -> Option<RecordBatch>;
+    fn take(&mut self) -> Vec<RecordBatch>;
 }
 
 /// The part of [`Lines`] that is the same for every parser that fills that table:
@@ -136,8 +136,8 @@ impl<P: Lines> Import for P {
     }
 
     fn rest(&mut self) -> Vec<Filled> {
-        let rest = self.take().map(|batch| (P::TABLE, batch));
-        rest.into_iter().collect()
+        let rest = self.take().into_iter();
+        rest.map(|batch| (P::TABLE, batch)).collect()
     }
 
     fn report(&self) -> &Report<P::More> {

@@ -222,8 +222,9 @@ impl Lines for Parser {
         full
     }
 
-    fn take(&mut self) -> Option<RecordBatch> {
-        (self.sockets.rows() > 0).then(|| knee_store::take(&mut self.sockets))
+    fn take(&mut self) -> Vec<RecordBatch> {
+        let rest = (self.sockets.rows() > 0).then(|| knee_store::take(&mut self.sockets));
+        rest.into_iter().collect()
     }
 
     fn too_long(&mut self, _beginning: &[u8]) {

@@ -7,6 +7,8 @@
 
 use chrono::{NaiveDate, NaiveTime};
 
+use super::Given;
+
 const MONTHS: [&str; 12] = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 ];
@@ -264,6 +266,16 @@ pub fn zone_s(text: &str) -> Option<i32> {
     };
     let (hours, minutes) = (two(a, b)?, two(c, d)?);
     (hours <= 14 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
+}
+
+/// Value of the option `zone`; the error is a sentence for the user.
+pub fn zone_option(given: &Given) -> Result<Option<i32>, String> {
+    let zone_s = |text| {
+        zone_s(text).ok_or_else(|| {
+            format!("zone: got \"{text}\"; expected an offset from UTC such as +02:00, or UTC.")
+        })
+    };
+    given.text("zone").map(zone_s).transpose()
 }
 
 #[cfg(test)]

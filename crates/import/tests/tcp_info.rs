@@ -61,7 +61,7 @@ fn import(options: Options, lines: &[String]) -> (Option<RecordBatch>, Report) {
     parser
         .read(&path, |_, _| Ok::<_, std::io::Error>(()))
         .unwrap();
-    (parser.take(), parser.report().clone())
+    (parser.take().pop(), parser.report().clone())
 }
 
 fn keep() -> Options {

@@ -51,7 +51,7 @@ mod _core {
         set_ethtool_numbers,
     };
     #[pymodule_export]
-    use crate::import::{import_files, importers, recognise_import};
+    use crate::import::{client_output, import_files, importers, recognise_import};
     #[pymodule_export]
     use crate::kernel::{LabOutput, enter_lab};
     #[pymodule_export]

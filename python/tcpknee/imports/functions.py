@@ -196,3 +196,132 @@ def import_flent(
         anonymize=anonymize,
     )
     return Flent(*tables)
+
+
+def import_netperf(
+    files: Files,
+    *,
+    strict: bool = False,
+    anonymize: str | None = None,
+) -> pyarrow.Table:
+    """Import output of netperf: a row of the table `program_tests` for each test.
+
+    TCP_RR, TCP_CRR, TCP_STREAM, TCP_MAERTS, UDP_STREAM and omni, with and without headings (-P 0) and processors
+    (-c -C), several tests in one file; plain, gzip or zstd.
+
+    `files`, `strict`, `anonymize` and what is raised are those of `tcpknee.imports.read`.
+    """
+    tables = read(
+        "netperf",
+        files,
+        strict=strict,
+        anonymize=anonymize,
+    )
+    return tables[0]
+
+
+def import_memtier(
+    files: Files,
+    *,
+    strict: bool = False,
+    anonymize: str | None = None,
+) -> pyarrow.Table:
+    """Import output of memtier_benchmark: a row of the table `program_tests` for each table of results.
+
+    What it prints, and the files of --json-out-file; several runs in one file; plain, gzip or zstd.
+
+    `files`, `strict`, `anonymize` and what is raised are those of `tcpknee.imports.read`.
+    """
+    tables = read(
+        "memtier",
+        files,
+        strict=strict,
+        anonymize=anonymize,
+    )
+    return tables[0]
+
+
+def import_perf(
+    files: Files,
+    *,
+    event: str | None = None,
+    strict: bool = False,
+    anonymize: str | None = None,
+) -> pyarrow.Table:
+    """Import output of perf script: a row of the table `stacks` for each different call stack, as `knee profile`
+    writes them.
+
+    Of perf record -g, with times and the event, as perf script prints by itself; plain, gzip or zstd. Stacks of
+    idle processors are left out. `knee report` draws the folder as a flame graph.
+
+    `event`: Event whose samples are imported, such as cpu-clock; by default one that measures time.
+
+    `files`, `strict`, `anonymize` and what is raised are those of `tcpknee.imports.read`.
+    """
+    tables = read(
+        "perf",
+        files,
+        strict=strict,
+        anonymize=anonymize,
+        event=event,
+    )
+    return tables[0]
+
+
+def import_mpstat(
+    files: Files,
+    *,
+    host: str | None = None,
+    zone: str | None = None,
+    strict: bool = False,
+    anonymize: str | None = None,
+) -> pyarrow.Table:
+    """Import output of mpstat: a row of the table `cpu` for each processor and interval, as `knee record` writes them.
+
+    mpstat -P ALL 5 and mpstat -P ALL -o JSON 5, several runs in one file; plain, gzip or zstd.
+
+    `host`: Fills the column host.
+
+    `zone`: Of times that do not say theirs; by default UTC.
+
+    `files`, `strict`, `anonymize` and what is raised are those of `tcpknee.imports.read`.
+    """
+    tables = read(
+        "mpstat",
+        files,
+        strict=strict,
+        anonymize=anonymize,
+        host=host,
+        zone=zone,
+    )
+    return tables[0]
+
+
+def import_tc(
+    files: Files,
+    *,
+    host: str | None = None,
+    zone: str | None = None,
+    strict: bool = False,
+    anonymize: str | None = None,
+) -> pyarrow.Table:
+    """Import dumps of tc -s qdisc: a row of the table `qdisc` for each queue, as `knee record` writes them.
+
+    tc -s qdisc and tc -s -j qdisc of any iproute2 since 3.10, several dumps in one file; plain, gzip or zstd. The
+    time of a dump is that of a line that `date` printed before it, or of the file's name.
+
+    `host`: Fills the column host.
+
+    `zone`: Of times that do not say theirs; by default UTC.
+
+    `files`, `strict`, `anonymize` and what is raised are those of `tcpknee.imports.read`.
+    """
+    tables = read(
+        "tc",
+        files,
+        strict=strict,
+        anonymize=anonymize,
+        host=host,
+        zone=zone,
+    )
+    return tables[0]

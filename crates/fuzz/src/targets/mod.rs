@@ -5,6 +5,7 @@ mod flent;
 mod groups;
 mod imports;
 mod iperf3;
+mod mpstat;
 mod nginx;
 mod nginx_conf;
 mod pcap;
@@ -12,6 +13,7 @@ mod rtnetlink;
 mod scenario;
 mod sock_diag;
 mod ss;
+mod tc;
 mod tcp_info;
 
 use std::path::Path;
@@ -34,6 +36,8 @@ pub static TARGETS: LazyLock<Vec<Target>> = LazyLock::new(|| {
         iperf3::TARGET,
         flent::TARGET,
         tcp_info::TARGET,
+        mpstat::TARGET,
+        tc::TARGET,
         groups::TARGET,
         scenario::TARGET,
     ];

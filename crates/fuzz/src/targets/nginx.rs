@@ -117,10 +117,10 @@ fn check(input: &[u8]) -> usize {
         n_lines += 1;
         empty += u64::from(line.is_empty() || line == b"\r");
     }
-    rows += parser.take().map_or(0, |batch| {
+    for batch in parser.take() {
         assert_eq!(batch.schema(), parser.schema());
-        batch.num_rows() as u64
-    });
+        rows += batch.num_rows() as u64;
+    }
     let report = parser.report();
     assert_eq!((report.units, report.rows), (n_lines, rows));
     assert_eq!(rows + report.not_understood + empty, n_lines);

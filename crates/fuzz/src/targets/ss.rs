@@ -158,7 +158,11 @@ fn read(input: &[u8], anonymiser: Anonymiser) -> Report {
             String::from_utf8_lossy(line)
         );
     }
-    rows += parser.take().map_or(0, |batch| batch.num_rows() as u64);
+    rows += parser
+        .take()
+        .iter()
+        .map(|batch| batch.num_rows() as u64)
+        .sum::<u64>();
     let report = parser.report().clone();
     assert_eq!((report.units, report.rows), (n_lines, rows));
     assert!(report.more.rows_without_time <= rows);

@@ -66,7 +66,11 @@ fn read(input: &[u8], anonymiser: Anonymiser) -> [u64; 3] {
         );
         assert_eq!(now.units, before.units + 1);
     }
-    rows += parser.take().map_or(0, |batch| batch.num_rows() as u64);
+    rows += parser
+        .take()
+        .iter()
+        .map(|batch| batch.num_rows() as u64)
+        .sum::<u64>();
     let report = parser.report();
     assert_eq!(report.rows, rows);
     assert!(report.more.rows_without_time <= rows);

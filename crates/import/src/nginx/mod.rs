@@ -232,8 +232,9 @@ impl Lines for Parser {
         full
     }
 
-    fn take(&mut self) -> Option<RecordBatch> {
-        (self.requests.rows() > 0).then(|| self.requests.take())
+    fn take(&mut self) -> Vec<RecordBatch> {
+        let rest = (self.requests.rows() > 0).then(|| self.requests.take());
+        rest.into_iter().collect()
     }
 
     fn too_long(&mut self, beginning: &[u8]) {

@@ -24,11 +24,11 @@ use knee_tables::{Batch, Sockets, Table};
 use self::line::{Tokens, details, goes_on, has_key, may_be_details};
 use self::socket::{Head, Port, Socket};
 use super::counts::counts;
-use super::kind::{HOST, first_lines};
+use super::kind::{HOST, ZONE, first_lines};
 use super::lines::{self, Lines, fills};
 use super::prefix::{self, Kind as Before, Prefix};
 use super::time::{self, Moment};
-use super::{Columns, Given, Import as _, Kind, More as _, Opt, Sample, TableKind, Takes};
+use super::{Columns, Given, Import as _, Kind, More as _, Sample, TableKind};
 
 /// Different unknown words that are counted apart.
 const WORDS: usize = 64;
@@ -55,15 +55,7 @@ pub static KIND: Kind = Kind {
         rows: "one per TCP socket of a dump",
         columns: Columns::Recorded(|| Sockets::COLUMNS.to_vec()),
     }],
-    options: &[
-        HOST,
-        Opt {
-            name: "zone",
-            takes: Takes::Text("+HH:MM"),
-            default: "",
-            help: "Of times that do not say theirs; by default UTC.",
-        },
-    ],
+    options: &[HOST, ZONE],
     unit: "lines",
     row: "TCP socket",
     expected: "what `ss -tinem` prints",
@@ -123,14 +115,9 @@ pub struct Options {
 
 impl Options {
     fn from_given(given: &Given) -> Result<Options, String> {
-        let zone_s = |text| {
-            time::zone_s(text).ok_or_else(|| {
-                format!("zone: got \"{text}\"; expected an offset from UTC such as +02:00, or UTC.")
-            })
-        };
         Ok(Options {
             anonymiser: given.anonymiser.clone(),
-            zone_s: given.text("zone").map(zone_s).transpose()?,
+            zone_s: time::zone_option(given)?,
             host: given.text("host").map(str::to_owned),
         })
     }
@@ -664,9 +651,10 @@ impl Lines for Parser {
         self.not_understood(beginning);
     }
 
-    fn take(&mut self) -> Option<RecordBatch> {
+    fn take(&mut self) -> Vec<RecordBatch> {
         self.end_file();
         self.current = Current::Nothing;
-        (self.sockets.rows() > 0).then(|| knee_store::take(&mut self.sockets))
+        let rest = (self.sockets.rows() > 0).then(|| knee_store::take(&mut self.sockets));
+        rest.into_iter().collect()
     }
 }

@@ -6,12 +6,10 @@
 //! gives the difference as rows. Each instrument can be left out, and what the
 //! programs themselves cost is told.
 
-mod classes;
 mod counters;
 mod session;
 mod stacks;
 
-use classes::class_of;
 pub use session::{Asked, Found, Session};
 
 /// Something that can be measured, and left out.

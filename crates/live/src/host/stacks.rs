@@ -13,18 +13,15 @@ use blazesym::symbolize::{Input, Symbolizer};
 use blazesym::{MaybeDefault, Pid};
 use knee_collect::KernelError;
 use knee_collect::cpu::processors;
+use knee_collect::stacks::{UNKNOWN, class_of, fold};
 use knee_loader::programs;
 use libbpf_rs::{MapCore, MapFlags, libbpf_sys};
 
-use super::class_of;
 use crate::trace::Cost;
 use crate::trace::attached::{Attached, Wanted, unreadable};
 
 /// Bytes of `struct trace_sample`.
 const PROGRAM_AT: usize = 12;
-/// Ends the names of the kernel's functions in a folded stack.
-const OF_KERNEL: &str = "_[k]";
-const UNKNOWN: &str = "[unknown]";
 
 /// Samples of the table `stacks`, and those that it does not have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -129,7 +126,9 @@ impl Stacks {
             match class_of(kernel.iter().map(String::as_str)) {
                 None => idle += count,
                 Some(class) => {
-                    let stack = fold(&key[PROGRAM_AT..], &user, &kernel);
+                    let program = key[PROGRAM_AT..].split(|byte| *byte == 0).next();
+                    let program = String::from_utf8_lossy(program.unwrap_or_default());
+                    let stack = fold(&program, &user, &kernel);
                     *stacks.entry((stack, class)).or_default() += count;
                 }
             }
@@ -141,33 +140,6 @@ impl Stacks {
         stacks.sort_by_key(|(_, _, count)| std::cmp::Reverse(*count));
         Ok(Sampled { stacks, idle, lost })
     }
-}
-
-/// A stack as one text: program, its functions, those of the kernel, the outermost first.
-fn fold(program: &[u8], user: &[String], kernel: &[String]) -> String {
-    let program = program.split(|byte| *byte == 0).next().unwrap_or_default();
-    let mut frames = vec![plain(&String::from_utf8_lossy(program))];
-    frames.extend(user.iter().rev().map(|name| plain(name)));
-    // Of a run of functions without a name one tells as much.
-    frames.dedup_by(|next, last| next == last && next == UNKNOWN);
-    frames.extend(
-        kernel
-            .iter()
-            .rev()
-            .map(|name| format!("{}{OF_KERNEL}", plain(name))),
-    );
-    frames.join(";")
-}
-
-/// A name that ends neither its frame nor its line: anybody may call a program as he likes.
-fn plain(name: &str) -> String {
-    name.chars()
-        .map(|char| match char {
-            ';' => ':',
-            char if char.is_control() => ' ',
-            char => char,
-        })
-        .collect()
 }
 
 /// Names of functions by their addresses.
@@ -286,35 +258,12 @@ fn open_clock(processor: u32, hz: u64) -> io::Result<OwnedFd> {
 mod tests {
     use super::*;
 
-    fn texts(names: &[&str]) -> Vec<String> {
-        names.iter().map(|name| (*name).to_owned()).collect()
-    }
-
-    #[test]
-    fn a_folded_stack_runs_from_the_program_to_the_innermost_function() {
-        let kernel = texts(&["tcp_ack", "tcp_v4_rcv"]);
-        let user = texts(&["send", "main"]);
-        assert_eq!(
-            fold(b"nginx\0\0", &user, &kernel),
-            "nginx;main;send;tcp_v4_rcv_[k];tcp_ack_[k]"
-        );
-    }
-
-    #[test]
-    fn a_name_cannot_end_its_frame_or_its_line() {
-        assert_eq!(fold(b"a;b\nc\xff\0", &[], &[]), "a:b c\u{fffd}");
-        assert_eq!(
-            fold(b"x\0", &texts(&[UNKNOWN, UNKNOWN, "main"]), &[]),
-            "x;main;[unknown]"
-        );
-    }
-
     #[test]
     fn functions_of_this_process_and_of_one_that_is_not_there_are_told_apart() {
         let mut names = Names::new();
-        let address = fold as *const () as u64;
+        let address = open_clock as *const () as u64;
         let found = names.of_process(std::process::id(), &[address]);
-        assert!(found[0].contains("fold"), "{found:?}");
+        assert!(found[0].contains("open_clock"), "{found:?}");
         assert_eq!(names.of_process(0, &[address]), [UNKNOWN]);
         // The greatest number that a process may have is 2^22.
         assert_eq!(names.of_process(1 << 30, &[address]), [UNKNOWN]);

@@ -4,7 +4,7 @@ mod bring;
 
 use std::path::PathBuf;
 
-use knee_import::{Columns, Count, IMPORTERS, Kind, Opt, TableKind, Takes, find, recognise};
+use knee_import::{Columns, Count, IMPORTERS, Kind, Opt, TableKind, Takes, find, programs, recognise};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -48,6 +48,26 @@ pub fn recognise_import(py: Python<'_>, path: PathBuf) -> PyResult<Vec<&'static 
     let found = py.detach(|| recognise(&path));
     let found = found.map_err(|error| errors::file(&error, &path))?;
     Ok(found.into_iter().map(|kind| kind.name).collect())
+}
+
+/// What a program that a run started printed about itself, by the columns of `client_output`; `None`: nobody here reads
+/// that program, or it measured nothing.
+#[pyfunction]
+pub fn client_output<'py>(
+    py: Python<'py>,
+    program: &str,
+    text: &str,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let Some(test) = programs::measured(program, text) else {
+        return Ok(None);
+    };
+    let found = PyDict::new(py);
+    found.set_item("requests_per_sec", test.requests_per_sec)?;
+    found.set_item("latency_us_p50", test.latency_us_p50)?;
+    found.set_item("latency_us_p95", test.latency_us_p95)?;
+    found.set_item("latency_us_p99", test.latency_us_p99)?;
+    found.set_item("goodput_bits_per_sec", test.goodput_bits_per_sec)?;
+    Ok(Some(found))
 }
 
 fn names() -> String {
