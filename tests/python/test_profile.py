@@ -19,7 +19,7 @@ from tcpknee.cli import profile as verb
 from tcpknee.cli.app import app
 from tcpknee.errors import RunFolderError, UsageError
 from tcpknee.live import profile
-from tcpknee.pages import palette, profile_page, profile_text
+from tcpknee.pages import functions, palette, profile_page, profile_text
 
 
 def typed(*words: str) -> tuple[int, str]:
@@ -132,6 +132,80 @@ def test_beside_another_profile_stacks_are_scaled_to_the_same_length(tmp_path: P
     rows = {row[0]: row[1:] for row in profile_text.beside(before, now)}
     assert rows["samples of skb"] == ["10", "20", "2.00 x"]
     assert rows["samples of user"][0] == "-"
+
+
+def test_functions_are_listed_by_share_and_beside_another_profile_by_change(tmp_path: Path) -> None:
+    before = with_stacks(tmp_path / "before", [("a;f_[k];g_[k]", 10, "skb"), ("a;main", 10, "user")], 1.0)
+    now = with_stacks(tmp_path / "now", [("a;f_[k];g_[k]", 30, "skb"), ("a;f_[k]", 10, "skb")], 1.0)
+    assert profile_text.functions_of(now, None) == [["g [k]", "75.00", "75.00"], ["f [k]", "25.00", "100.00"]]
+    assert profile_text.functions_of(now, before) == [
+        ["main", "50.00", "-", "-50.00", "50.00", "-"],
+        ["f [k]", "-", "25.00", "+25.00", "50.00", "100.00"],
+        ["g [k]", "50.00", "75.00", "+25.00", "50.00", "75.00"],
+    ]
+
+
+def test_who_calls_a_function_is_told_with_shares_and_an_unknown_one_is_refused(tmp_path: Path) -> None:
+    calls = [("a;f_[k];g_[k];h_[k]", 1, "skb"), ("a;e_[k];g_[k]", 2, "skb"), ("a;g_[k];g_[k]", 1, "skb")]
+    now = with_stacks(tmp_path / "now", calls, 1.0)
+    before = with_stacks(tmp_path / "before", [("a;f_[k];g_[k]", 1, "skb"), ("a", 1, "user")], 1.0)
+    heads, rows = functions.callers("g", now.stacks)
+    assert heads == ["caller", "share %"]
+    assert rows == [["e [k]", "50.00"], ["a", "25.00"], ["f [k]", "25.00"], ["g [k]", "25.00"]]
+    found = CliRunner().invoke(
+        app, ["report", str(now.folder), "--against", str(before.folder), "--function", "g", "-q"]
+    )
+    assert found.exit_code == 0 and re.search(r"f \[k\] +50\.00 +25\.00 +-25\.00", found.output), found.output
+    page = (now.folder / "profile.html").read_text()
+    assert "Who calls g" in page and page.index("Who calls g") < page.index("Functions, as shares")
+    found = CliRunner().invoke(app, ["report", str(now.folder), "--function", "hh", "-q"])
+    assert isinstance(found.exception, UsageError) and 'Did you mean "h"?' in str(found.exception)
+
+
+def test_each_processor_has_its_line_as_mpstat_prints_it(tmp_path: Path) -> None:
+    profile.take(tmp_path, seconds=0.0, chosen=[])
+    (file,) = tmp_path.glob("processors*.parquet")
+    schema = pq.read_table(file).schema
+    times = {"user_us": 20, "system_us": 10, "irq_us": 0, "softirq_us": 5, "steal_us": 5, "idle_us": 60}
+    idle = {**dict.fromkeys(times, 0), "idle_us": 100}
+    rows = [{"cpu": 1, **times}, {"cpu": 0, **idle}, {"cpu": 2, **idle}]
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), file)
+    found = profile.read(tmp_path)
+    assert profile_text.processors(found) == [
+        ["all", "6.67", "3.33", "0.00", "1.67", "1.67", "86.67"],
+        ["0", "0.00", "0.00", "0.00", "0.00", "0.00", "100.00"],
+        ["1", "20.00", "10.00", "0.00", "5.00", "5.00", "60.00"],
+        ["2", "0.00", "0.00", "0.00", "0.00", "0.00", "100.00"],
+    ]
+    assert [row[0] for row in profile_text.processors(found, 1)] == ["all", "1"]
+    page = profile_page.page(found)
+    assert "Each processor" in page and '<td class="number">86.67</td>' in page
+
+
+def test_the_functions_fit_a_terminal_of_80_columns(tmp_path: Path) -> None:
+    long = "std::vector<std::unordered_map<int, std::string>>::operator()(unsigned long) const"
+    now = with_stacks(tmp_path / "now", [(f"a;{long}", 1, "user")], 1.0)
+    before = with_stacks(tmp_path / "before", [("a;f_[k]", 1, "skb")], 1.0)
+    for other in (None, before):
+        lines = list(profile_text.stack_lines(now, other, None))
+        assert len(lines) > 2 and max(map(len, lines)) <= 80
+    assert long in profile_page.page(now).replace("&lt;", "<").replace("&gt;", ">")
+
+
+def test_stacks_of_perf_script_are_drawn_and_laid_beside_others(tmp_path: Path) -> None:
+    sample = Path(__file__).parents[2] / "crates/import/tests/data/perf/perf-6.1.txt"
+    for name in ("before", "after"):
+        found = CliRunner().invoke(app, ["import", str(sample), "--out", str(tmp_path / name), "-q"])
+        assert found.exit_code == 0, found.output
+    assert profile.is_profile(tmp_path / "after")
+    words = ["report", str(tmp_path / "after"), "--against", str(tmp_path / "before"), "-q"]
+    found = CliRunner().invoke(app, words)
+    assert found.exit_code == 0, found.output
+    assert " [k]  " in found.output and "change %" in found.output
+    assert "Call stacks of after" in (tmp_path / "after" / "profile.html").read_text()
+    one = profile.read(tmp_path / "after")
+    graphs = profile_page.data(one, profile.read(tmp_path / "before"))["graphs"]
+    assert graphs[0]["stacks"] == graphs[1]["stacks"]
 
 
 def test_the_share_without_a_class_is_told(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def _left_out(command: Command) -> Command:
 @click.option("--netns", metavar="NETNS", help="Only this network namespace: a name, a PID or a path.  [default: all]")
 @click.option("--pid", type=Whole(1), help="Only this process: its threads, its stacks, its network namespace.")
 @click.option("--against", metavar="DIR", type=PATH, help="Lay the profile in DIR beside this one.")
+@click.option("--function", metavar="NAME", help="Print who calls this function, of the kernel or a program.")
 @click.option("--no-bpf", is_flag=True, help="Only what /proc tells everybody.")
 @_left_out
 @out_option("Folder of the tables and the page; by default the next free runs/profile-N.")
@@ -47,6 +48,7 @@ def command(
     netns: str | None,
     pid: int | None,
     against: Path | None,
+    function: str | None,
     no_bpf: bool,
     out: Path | None,
     json: bool,
@@ -94,11 +96,11 @@ def command(
             ending=end,
         )
     with Phase("Writing the page", quiet=quiet):
-        drawn = profile_page.save(found, folder / "profile.html", other)
+        drawn = profile_page.save(found, folder / "profile.html", other, function)
     if json:
         say.json({"schema": 1, "folder": str(folder), **found.about, "costs": found.costs, "classes": found.classes})
         return 0
-    say.lines(_told(found, other))
+    say.lines(_told(found, other, function))
     say.line(f"Profile: {folder} ({', '.join(f'{name}.parquet' for name in profile.TABLES)})")
     say.line(f"Page: {drawn}")
     return 0
@@ -112,11 +114,12 @@ def _taken(take: Callable[..., Profile], *words: Any, **given: Any) -> Profile:
         raise KernelUnsupported(f"{error} `knee profile --no-bpf` measures what /proc tells.") from None
 
 
-def _told(found: Profile, other: Profile | None) -> Iterator[str]:
+def _told(found: Profile, other: Profile | None, function: str | None) -> Iterator[str]:
     from tcpknee.pages import profile_text as text
 
     tables = [
         (text.BESIDE_HEADS, text.beside(other, found)) if other is not None else None,
+        (text.PROCESSOR_HEADS, text.processors(found, text.PROCESSORS_SHOWN)),
         (text.CLASS_HEADS, text.classes(found)),
         (text.COUNT_HEADS, text.counts(found)),
         (text.SIZE_HEADS, text.sizes(found)),
@@ -127,6 +130,8 @@ def _told(found: Profile, other: Profile | None) -> Iterator[str]:
             heads, rows = one
             yield ""
             yield from aligned([heads, *rows], left=[True, *[False] * (len(heads) - 1)])
+    if stacks := list(text.stack_lines(found, other, function)):
+        yield from ("", *stacks)
     yield ""
     yield from text.warnings(found)
     yield from (f"{where}: {much}" for where, much in text.cost(found))

@@ -19,8 +19,10 @@ from .options import PATH, Whole, figure_options, force_option, foreign, free, i
     "--against",
     metavar="DIR",
     type=PATH,
-    help="Of a profile: lay this other profile beside it. Two runs: knee diff --report.",
+    help="Of a profile, imported stacks, a trace, a capture or a recording: lay this other one beside it or over it. "
+    "Two runs: knee diff --report.",
 )
+@click.option("--function", metavar="NAME", help="Of a profile or imported stacks: who calls this function.")
 @click.option("--out", metavar="FILE", type=PATH, help="By default DIR/report.html or DIR/FIGURE.FORMAT.")
 @figure_options
 @click.option(
@@ -35,6 +37,7 @@ from .options import PATH, Whole, figure_options, force_option, foreign, free, i
 def command(
     run: Path,
     against: Path | None,
+    function: str | None,
     out: Path | None,
     figure: str | None,
     format: str,
@@ -67,8 +70,10 @@ def command(
     if profile.is_profile(run):
         if figure is not None or condition is not None:
             raise click.UsageError(f"--figure, --condition: {run} is a profile, whose page has one figure.")
-        _profile_report(run, against, out, quiet)
+        _profile_report(run, against, function, out, quiet)
         return 0
+    if function is not None:
+        raise UsageError(f"--function: got {function}, and {run} is no profile; expected a profile or imported stacks.")
     if against is not None:
         raise UsageError(
             f"--against: got {against}; expected none, because {run} is no profile. Two runs are laid over each other "
@@ -136,16 +141,18 @@ def _trace_report(
     tell(f"Figure: {target}")
 
 
-def _profile_report(run: Path, against: Path | None, out: Path | None, quiet: bool) -> None:
-    """The page of a profile, or of two side by side."""
+def _profile_report(run: Path, against: Path | None, function: str | None, out: Path | None, quiet: bool) -> None:
+    """The page of a profile, or of two side by side, and its functions as text."""
     from tcpknee.live import profile
-    from tcpknee.pages import profile_page
+    from tcpknee.pages import profile_page, profile_text
     from tcpknee.runs.progress import Phase
 
     target = out or run / "profile.html"
+    found = profile.read(run)
     other = profile.read(against) if against is not None else None
     with Phase("Writing the report", quiet=quiet):
-        profile_page.save(profile.read(run), target, other)
+        profile_page.save(found, target, other, function)
+    say.lines(profile_text.stack_lines(found, other, function))
     say.line(f"Report: {target}")
 
 

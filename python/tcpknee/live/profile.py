@@ -45,7 +45,8 @@ class Profile:
     folder: Path
     about: dict[str, Any]
     """What `profile.json` says: `began` (UTC), `seconds`, `asked`, `idle_samples`, `lost_samples`, `unreadable`,
-    `cost`, `host`."""
+    `cost`, `host`. Of imported stacks there is none: nobody knows how long they were sampled, and the others are
+    empty."""
 
     @cached_property
     def dataset(self) -> Dataset:
@@ -54,8 +55,20 @@ class Profile:
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """The rows of a table. Raises RunFolderError."""
+        if not self.is_taken and name not in self.dataset.tables:
+            return []
         found: list[dict[str, Any]] = self.dataset.rows(name).to_pylist()
         return found
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether `knee profile` took it, so that it has more than stacks."""
+        return bool(self.about["began"])
+
+    @property
+    def stacks(self) -> list[tuple[str, int]]:
+        """Folded stacks of busy processors with their samples."""
+        return [(row["stack"], row["samples"]) for row in self.rows("stacks")]
 
     @cached_property
     def costs(self) -> dict[str, int]:
@@ -76,13 +89,35 @@ class Profile:
         return sum(self.classes.values()) + int(self.about["idle_samples"])
 
 
+_IMPORTED: dict[str, Any] = {
+    "began": "",
+    "seconds": None,
+    "asked": {},
+    "command": None,
+    "idle_samples": 0,
+    "lost_samples": 0,
+    "unreadable": 0,
+    "cost": {"programs": []},
+    "host": {},
+}
+
+
 def read(folder: Path) -> Profile:
-    """A profile taken before. Raises RunFolderError."""
+    """A profile taken before, or imported stacks. Raises RunFolderError."""
+    if not (folder / ABOUT).is_file() and _are_imported_stacks(folder):
+        return Profile(folder, {**_IMPORTED, "engine_version": provenance.engine_version()})
     return Profile(folder, manifest.read(folder / ABOUT))
 
 
 def is_profile(folder: Path) -> bool:
-    return (folder / ABOUT).is_file()
+    """Whether a folder is a profile, or holds imported stacks and nothing else."""
+    return (folder / ABOUT).is_file() or _are_imported_stacks(folder)
+
+
+def _are_imported_stacks(folder: Path) -> bool:
+    if (folder / manifest.RUN).is_file() or next(folder.glob("stacks-*.parquet"), None) is None:
+        return False
+    return Dataset(folder).tables == ("stacks",)
 
 
 def instruments() -> list[str]:

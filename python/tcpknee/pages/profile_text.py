@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from tcpknee import human
 from tcpknee.live.profile import Profile
 
-from . import trace_text
+from . import functions, trace_text
 
 CLASS_HEADS = ("class", "samples", "of busy time")
 COUNT_HEADS = ("counted", "in all", "per second", "per data skb sent")
+_PROCESSOR_TIMES = ("user", "system", "irq", "softirq", "steal", "idle")
+PROCESSOR_HEADS = ("cpu", *(f"{name} %" for name in _PROCESSOR_TIMES))
+PROCESSORS_SHOWN = 16
+"""In the terminal."""
 SIZE_HEADS = ("size", "skbs sent", "skbs received", "polls")
 
 _PER_SKB = (
@@ -32,6 +36,8 @@ _OF_MACHINE = frozenset(("interrupts", "wakeups", "context_switches"))
 
 def answer(found: Profile) -> str:
     """How busy the processors were, and with what."""
+    if not found.is_taken:
+        return f"{human.counted(sum(found.classes.values()), 'sample')} of busy processors, imported"
     rows = found.rows("processors")
     spent = {name: sum(row[f"{name}_us"] for row in rows) for name in ("user", "system", "irq", "softirq", "steal")}
     whole = sum(spent.values()) + sum(row["idle_us"] for row in rows)
@@ -56,6 +62,26 @@ def classes(found: Profile) -> list[list[str]]:
         [name, f"{count:,}", human.quantity("share", count / busy) if busy else "-"]
         for name, count in found.classes.items()
     ]
+
+
+def processors(found: Profile, shown: int | None = None) -> list[list[str]]:
+    """Rows under PROCESSOR_HEADS, as `mpstat -P ALL` has them: `all`, then each processor, or of many the busiest."""
+    rows = sorted(found.rows("processors"), key=lambda row: row["cpu"])
+    if len(rows) < 2:
+        return []
+    total = {name: sum(row[name] for row in rows) for name in rows[0]}
+    busiest = sorted(rows, key=lambda row: row["idle_us"] / max(1, _length_us(row)))[:shown]
+    kept = [row for row in rows if row in busiest]
+    return [["all", *_shares(total)], *([str(row["cpu"]), *_shares(row)] for row in kept)]
+
+
+def _length_us(row: Mapping[str, int]) -> int:
+    return sum(row[f"{name}_us"] for name in _PROCESSOR_TIMES)
+
+
+def _shares(row: Mapping[str, int]) -> list[str]:
+    length_us = max(1, _length_us(row))
+    return [f"{100 * row[f'{name}_us'] / length_us:.2f}" for name in _PROCESSOR_TIMES]
 
 
 def counts(found: Profile) -> list[list[str]]:
@@ -117,7 +143,10 @@ BESIDE_HEADS = ("counted per second", "before", "now", "ratio")
 
 
 def beside(before: Profile, now: Profile) -> list[list[str]]:
-    """Rows under BESIDE_HEADS: counters and classes of both, per second; the ratio with three digits."""
+    """Rows under BESIDE_HEADS: counters and classes of both, per second; the ratio with three digits. None of imported
+    stacks, of which nobody knows how long they were sampled."""
+    if not (before.is_taken and now.is_taken):
+        return []
     then, after = _per_second(before), _per_second(now)
     rows = []
     for name in then.keys() | after.keys():
@@ -127,6 +156,26 @@ def beside(before: Profile, now: Profile) -> list[list[str]]:
         rows.append([name, *shown, ratio])
     order = [*now.costs, *before.costs, *(f"samples of {name}" for name in {**now.classes, **before.classes})]
     return sorted(rows, key=lambda row: order.index(row[0]))
+
+
+def functions_of(now: Profile, before: Profile | None, shown: int = functions.SHOWN) -> list[list[str]]:
+    """Rows under `functions.HEADS`, or under `functions.BESIDE_HEADS` where there are two profiles."""
+    return functions.rows(functions.of(now.stacks), functions.of(before.stacks) if before else None, shown)
+
+
+def function_heads(before: Profile | None) -> tuple[str, ...]:
+    return functions.BESIDE_HEADS if before else functions.HEADS
+
+
+def stack_lines(now: Profile, before: Profile | None, function: str | None) -> Iterator[str]:
+    """The functions as a table for the terminal, or the callers of one. Raises UsageError (no such function)."""
+    if function is None:
+        heads: Sequence[str] = function_heads(before)
+        rows = functions_of(now, before)
+    else:
+        heads, rows = functions.callers(function, now.stacks, before.stacks if before else None)
+    if rows:
+        yield from functions.lines(heads, rows)
 
 
 def _per_second(found: Profile) -> dict[str, float]:
