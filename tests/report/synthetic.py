@@ -305,6 +305,11 @@ CASES: dict[str, dict[str, Any]] = {
     "matrix": {"axes": {"path.rtt": ("20ms", "100ms", "200ms"), "path.loss": ("0%", "0.5%", "1.5%")}},
     "empty": {"sampled": False, "reps": 1},
     "transfer": {"workload": "transfer", "flows": 4},
+    "asked": {
+        "workload": "request-response",
+        "axes": {"flow.0.connections": ("1", "8", "50"), "flow.0.client_threads": ("1", "4")},
+        "reps": 3,
+    },
     "request": {"workload": "request-response", "algorithms": ("cubic", "bbr1", "reno")},
     "shared": {"shared": True, "seconds": 30.0, "flows": 2},
     "hosts": {"processors": 3, "reps": 2},

@@ -14,13 +14,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 import synthetic
 import traces
 from tcpknee import imports, pages
+from tcpknee.cli.app import app
 from tcpknee.datasets.dataset import Dataset
 from tcpknee.errors import UsageError
 from tcpknee.pages import connections, figures, observed
+from tcpknee.pages.beside import Beside
 from tcpknee.pages.connections import SHOWN_AT_MOST
 from tcpknee.runs import api
 
@@ -134,7 +137,7 @@ def test_a_capture_has_its_rate_by_what_was_acknowledged(tmp_path: Path) -> None
     dataset = Dataset(tmp_path / "in")
     assert dataset.kind == "import"
     drawn = sets_of(dataset)
-    assert set(drawn) == {"lines_inflight", "lines_delivery", "lines_rtt"}
+    assert set(drawn) == {"lines_inflight", "lines_delivery", "lines_acked", "lines_rtt"}
     series = observed.Observed(dataset).series
     for block in series.lines()["delivery"]:
         t, v = block.columns["t"], block.columns["v"]
@@ -236,7 +239,7 @@ def test_a_figure_of_runs_is_refused_and_so_is_a_dataset_without_series(tmp_path
     imports.write("nginx", DATA / "nginx/combined.log", tmp_path / "in")
     with pytest.raises(UsageError, match='"timeseries" does not apply to this import'):
         pages.save(Dataset(tmp_path / "in"), "timeseries", tmp_path / "it.svg")
-    assert figures.timeseries in figures.OVER_TIME
+    assert figures.timeseries in figures.OF_DATASETS
     assert "data-figure" not in pages.write(tmp_path / "in", tmp_path / "in.html").read_text().split("<script")[0]
 
 
@@ -254,6 +257,63 @@ def test_series_of_a_capture_are_called_directions_and_one_row_is_one_row(
     imports.write("ss", tmp_path / "ss.txt", tmp_path / "one")
     html = pages.write(Dataset(tmp_path / "one"), tmp_path / "page.html").read_text()
     assert "<summary>sockets: 1 row</summary>" in html
+
+
+def test_acks_of_a_capture_are_counted_by_the_segments_that_they_acknowledge(tmp_path: Path) -> None:
+    folder = tmp_path / "cap"
+    folder.mkdir()
+    acked = [0, 2896, 5792, 5792, 7240, 152_040]
+    rows = {
+        "connection": [0] * 6,
+        "host": [None] * 6,
+        "local_addr": ["10.0.0.1"] * 6,
+        "local_port": [1] * 6,
+        "t_unix_ns": range(6),
+        "bytes_acked": acked,
+    }
+    pq.write_table(pa.table(rows), folder / "capture_acks-000001.parquet")
+    pq.write_table(pa.table({"connection": [0], "mss_bytes": [1448]}), folder / "capture_connections-000001.parquet")
+    found = {row["segments"]: row["n"] for row in figures.acks._rows(observed.Observed(Dataset(folder)))}
+    assert found == {1: 1, 2: 2, figures.acks.SEGMENTS_AT_MOST: 1}
+
+
+def test_two_captures_are_laid_over_each_other_from_their_beginnings(tmp_path: Path) -> None:
+    for name in ("guest", "host"):
+        imports.write("pcap", CAPTURE, tmp_path / name)
+    both = Beside(Dataset(tmp_path / "host"), Dataset(tmp_path / "guest"))
+    names = {block.constants["series"] for block in both.series.lines()["inflight"]}
+    assert {name.partition(":")[0] for name in names} == {"guest", "host"}
+    looks = list(both.series.looks())
+    assert len({(ink, place) for _, ink, place in looks}) == len(looks)
+    assert {row["side"] for row in figures.acks._rows(both)} == {"guest", "host"}
+    words = ["report", str(tmp_path / "host"), "--against", str(tmp_path / "guest"), "-q"]
+    found = CliRunner().invoke(app, words)
+    assert found.exit_code == 0, found.output
+    page = (tmp_path / "host" / "report.html").read_text()
+    assert "guest and host" in page and 'data-figure="acks"' in page and 'data-figure="timeseries"' in page
+
+
+def test_what_has_other_series_or_is_a_run_is_laid_over_nothing(tmp_path: Path) -> None:
+    imports.write("pcap", CAPTURE, tmp_path / "cap")
+    traces.write(tmp_path / "trace")
+    with pytest.raises(UsageError, match=r"has series of acks, and .* of capture_acks; expected two of one kind"):
+        Beside(Dataset(tmp_path / "cap"), Dataset(tmp_path / "trace"))
+    run = synthetic.write_run(tmp_path / "run", **synthetic.CASES["one"])
+    found = CliRunner().invoke(app, ["report", str(tmp_path / "cap"), "--against", str(run), "-q"])
+    assert isinstance(found.exception, UsageError) and "knee diff RUN RUN --report" in str(found.exception)
+
+
+def test_processors_of_mpstat_are_drawn_each_with_its_shares(tmp_path: Path) -> None:
+    imports.write("mpstat", DATA / "mpstat/text-12.6.txt", tmp_path / "in")
+    found = observed.Observed(Dataset(tmp_path / "in"))
+    series = figures.processors._series(found)
+    assert list(series) == ["cpu0", "cpu1"]
+    # The first interval: 7.14 % in programs and 50 % in those of lowered priority.
+    assert series["cpu0"]["user"][0] == pytest.approx(57.14, abs=0.01)
+    assert pages.save(Dataset(tmp_path / "in"), "processors", tmp_path / "it.svg").read_text().startswith("<svg")
+    imports.write("nginx", DATA / "nginx/combined.log", tmp_path / "none")
+    with pytest.raises(UsageError, match='"processors" does not apply to this import'):
+        pages.save(Dataset(tmp_path / "none"), "processors", tmp_path / "it.svg")
 
 
 @pytest.mark.parametrize(

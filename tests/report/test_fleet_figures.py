@@ -18,8 +18,8 @@ import fleet_data
 from tcpknee.errors import RunFolderError, UsageError
 from tcpknee.pages import binned, distributions, export, theme
 from tcpknee.pages.cohorts import SEVERAL, Cohorts
-from tcpknee.pages.figures.fleet import FIGURES, boxes, forest, idle, of, retransmitted
-from tcpknee.pages.quantities import INFLIGHT, MIN_RTT, REORDERING, RETRANSMITTED, SRTT, THROUGHPUT
+from tcpknee.pages.figures.fleet import FIGURES, boxes, distance, forest, idle, of, retransmitted
+from tcpknee.pages.quantities import INFLIGHT, MIN_RTT, NGINX, REORDERING, RETRANSMITTED, SRTT, THROUGHPUT
 from test_figures import quantitative_titles
 
 figures = pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
@@ -187,6 +187,52 @@ def test_percentiles_and_shares_have_intervals_that_hold_them(fleet: Cohorts) ->
         assert row["low"] < row["v"] < row["high"] and row["clusters"] > 30
     [one, *_] = fleet.percentiles(THROUGHPUT, ["P50"])
     assert one["what"] == "P50" and one["low"] < one["v"] < one["high"] < 1000, "in Mbit/s"
+
+
+def test_each_host_has_a_line_of_its_own(fleet: Cohorts) -> None:
+    rows = fleet.over_time("counters", retransmitted.SOURCE, retransmitted.PCT, by_host=True)
+    means = {host: np.mean([row["v"] for row in rows if row["host"] == host]) for host in {row["host"] for row in rows}}
+    expected = {f"edge{host}": pytest.approx(0.1 * (1 + host % 3), rel=0.1) for host in range(6)}
+    assert means == expected
+
+
+def test_percentiles_over_time_are_those_of_the_connections_that_began_then(fleet: Cohorts) -> None:
+    table = fleet_data.connections(ROWS)
+    rows = fleet.quantiles_over_time(NGINX)
+    assert {row["cohort"] for row in rows} == {"cubic", "bbr1", "bbr2"}
+    assert sum(row["n"] for row in rows) > 0.95 * ROWS
+    own = table["app_throughput_bits_per_sec"].to_numpy()[np.array(table["algorithm"].to_pylist()) == "cubic"] * 1e-6
+    middle = np.median([row["p50"] for row in rows if row["cohort"] == "cubic"])
+    assert middle == pytest.approx(np.median(own), rel=0.25)
+    assert all(row["p25"] <= row["p50"] <= row["p75"] <= row["p95"] for row in rows)
+
+
+def test_the_curve_of_a_window_goes_through_those_that_it_limits() -> None:
+    rtt_us = np.array([10e3, 20e3, 40e3, 80e3] * 10)
+    table = pa.table(
+        {
+            "boot_id": ["b"] * 40,
+            "algorithm": ["cubic"] * 40,
+            "remote_prefix": ["192.0.2.0/24"] * 40,
+            "min_rtt_us": rtt_us,
+            "delivery_rate_bits_per_sec": 8e6 * 65_536 / rtt_us,
+            "rwnd_limited_pct": [90.0] * 40,
+        }
+    )
+    found = fleet_data.alone(table)
+    ceiling = distance._ceiling(found)
+    # At 10 ms a window of 64 KiB lets 52.4 Mbit/s through.
+    assert ceiling and ceiling.product / 10 == pytest.approx(52.4288)
+    words = distance.words(found)
+    assert "limited 40 connections (100 %)" in words and "64.0 KiB" in words
+    assert "192.0.2.0/24 (30.0 ms)" in words
+    free = fleet_data.alone(table.drop(["rwnd_limited_pct"]))
+    assert distance._ceiling(free) is None and "receive window limited" not in distance.words(free)
+
+
+def test_distances_that_many_share_are_named(fleet: Cohorts) -> None:
+    near = [float(word) for word in re.findall(r"([\d.]+) ms \(\d", distance.words(fleet).partition("farthest")[0])]
+    assert near == [pytest.approx(ms, rel=0.15) for ms in (3, 18, 45, 150)]
 
 
 def test_quantities_of_hosts_over_time_are_those_of_their_counters(fleet: Cohorts) -> None:

@@ -75,10 +75,8 @@ def command(
     if function is not None:
         raise UsageError(f"--function: got {function}, and {run} is no profile; expected a profile or imported stacks.")
     if against is not None:
-        raise UsageError(
-            f"--against: got {against}; expected none, because {run} is no profile. Two runs are laid over each other "
-            "by `knee diff RUN RUN --report`."
-        )
+        _beside_report(run, against, out, figure, format, quiet)
+        return 0
     write(run, out, figure, format, condition, quiet=quiet)
     return 0
 
@@ -154,6 +152,30 @@ def _profile_report(run: Path, against: Path | None, function: str | None, out: 
         profile_page.save(found, target, other, function)
     say.lines(profile_text.stack_lines(found, other, function))
     say.line(f"Report: {target}")
+
+
+def _beside_report(run: Path, against: Path, out: Path | None, figure: str | None, format: str, quiet: bool) -> None:
+    """The page of two traces, captures or recordings, or one figure of both."""
+    from tcpknee import pages
+    from tcpknee.datasets.dataset import Dataset
+    from tcpknee.pages.beside import Beside
+    from tcpknee.runs.progress import Phase
+
+    both = [Dataset(run), Dataset(against)]
+    if any(one.kind == "run" for one in both):
+        raise UsageError(
+            f"--against: got {against} for {run}; expected two traces, captures, recordings or profiles. Two runs are "
+            "laid over each other by `knee diff RUN RUN --report`."
+        )
+    found = Beside(*both)
+    with Phase("Writing the report", quiet=quiet):
+        if figure is None:
+            target = out or run / "report.html"
+            pages.write(found, target)
+        else:
+            target = out or run / f"{figure}.{format}"
+            pages.save(found, figure, target)
+    say.line(f"{'Report' if figure is None else 'Figure'}: {target}")
 
 
 def _snapshot_report(file: Path, out: Path | None, quiet: bool) -> None:

@@ -35,8 +35,8 @@ def save(run: Any, figure: str, path: str | Path, *, condition: int = 0) -> Path
     """Writes one figure as PNG or SVG, by the ending of `path`.
 
     `condition` picks the setting of the matrix that a figure over time shows.
-    Raises UsageError for an unknown figure or ending, or when the figure does not apply: "timeseries" is drawn of
-    recordings, imports and traces too.
+    Raises UsageError for an unknown figure or ending, or when the figure does not apply: "timeseries", "acks" and
+    "processors" are drawn of recordings, imports and traces.
     """
     from . import export
 
@@ -52,6 +52,6 @@ def chart(run: Any, figure: str, *, condition: int = 0) -> Any:
 
 def figure_names() -> list[tuple[str, str, str]]:
     """(name, title, summary) of every figure, in the order of the page."""
-    from .figures import FIGURES
+    from .export import EVERY
 
-    return [(figure.name, figure.title, figure.summary) for figure in FIGURES]
+    return [(figure.name, figure.title, figure.summary) for figure in EVERY]

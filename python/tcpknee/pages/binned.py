@@ -28,6 +28,8 @@ OUTER_PCT = 0.05
 """Of the points at each end of an axis: beyond these the cells at the edge gather what there is, so that a single
 connection does not decide what all others look like."""
 
+CEILING_INK = "#C44601"
+
 ENOUGH, TOGETHER = 50, 5
 """Points whose median is drawn, and columns that it is of."""
 
@@ -52,6 +54,13 @@ class Span:
     def edge(self, field: str, offset: float = 0) -> str:
         """Where a cell begins, as Vega computes it."""
         return f"{self.low!r} * pow({self.step!r}, datum.{field} + {offset})"
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """Where connections cannot go: what x times y comes to at most, in the units of the axes."""
+
+    product: float
 
 
 @dataclass(frozen=True)
@@ -119,21 +128,31 @@ def _span(ends: Sequence[float], cells: int) -> Span:
 
 
 def figure(
-    name: str, x: Quantity, y: Quantity, *, height: int, medians: bool
+    name: str,
+    x: Quantity,
+    y: Quantity,
+    *,
+    height: int,
+    medians: bool,
+    ceiling: Callable[[Cohorts], Ceiling | None] = lambda found: None,
+    more: Callable[[Cohorts, Density], str] = lambda found, density: "",
 ) -> tuple[
     Callable[[Cohorts], bool],
     Callable[[Cohorts], str],
     Callable[[Cohorts, Condition], dict[str, list[Block]]],
     Callable[[Cohorts, Layout], Any],
 ]:
-    """What a figure of two quantities consists of: `applies`, `words`, `data` and `chart`."""
+    """What a figure of two quantities consists of: `applies`, `words`, `data` and `chart`.
+
+    `ceiling`: the curve below which a window over the round-trip time keeps a connection; `more`: further words.
+    """
 
     def applies(found: Cohorts) -> bool:
         return found.density(x, y) is not None
 
     def words(found: Cohorts) -> str:
         density = found.density(x, y)
-        return _words(density) if density else ""
+        return " ".join(filter(None, (_words(density), more(found, density)))) if density else ""
 
     def data(found: Cohorts, condition: Condition) -> dict[str, list[Block]]:
         density = found.density(x, y)
@@ -142,12 +161,22 @@ def figure(
     def chart(found: Cohorts, layout: Layout) -> Any:
         density = found.density(x, y)
         assert density is not None, "a figure is drawn where it applies"
-        return _chart(density, name, x, y, layout, height, medians=medians)
+        return _chart(density, name, x, y, layout, height, ceiling(found), medians=medians)
 
     return applies, words, data, chart
 
 
-def _chart(found: Density, name: str, x: Quantity, y: Quantity, layout: Layout, height: int, *, medians: bool) -> Any:
+def _chart(
+    found: Density,
+    name: str,
+    x: Quantity,
+    y: Quantity,
+    layout: Layout,
+    height: int,
+    ceiling: Ceiling | None,
+    *,
+    medians: bool,
+) -> Any:
     """Draws a panel for each cohort, on common axes, of the data set `name`."""
     import altair as alt
 
@@ -160,6 +189,8 @@ def _chart(found: Density, name: str, x: Quantity, y: Quantity, layout: Layout, 
         n="round(exp(datum.log_n))",
         middle=found.x.edge("i", 0.5),
         median=found.y.edge("m", 0.5),
+        # A curve in the units of the axes: what x times y comes to.
+        ceiling=f"{ceiling.product if ceiling else 0!r} / ({found.x.edge('i', 0.5)})",
     )
     places = alt.X("x:Q", title=x.axis, scale=scales[0]), alt.Y("y:Q", title=y.axis, scale=scales[1])
     layers: list[Any] = [
@@ -190,6 +221,15 @@ def _chart(found: Density, name: str, x: Quantity, y: Quantity, layout: Layout, 
         layers.append(
             line.encode(
                 x=alt.X("middle:Q", title=x.axis, scale=scales[0]), y=alt.Y("median:Q", title=y.axis, scale=scales[1])
+            )
+        )
+    if ceiling is not None:
+        curve = base.transform_filter("isValid(datum.j)").mark_line(
+            strokeWidth=2, strokeDash=[6, 4], color=CEILING_INK, clip=True
+        )
+        layers.append(
+            curve.encode(
+                x=alt.X("middle:Q", title=x.axis, scale=scales[0]), y=alt.Y("ceiling:Q", title=y.axis, scale=scales[1])
             )
         )
     names = [block.constants["cohort"] for block in found.cells]

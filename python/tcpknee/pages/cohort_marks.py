@@ -45,28 +45,68 @@ def intervals(found: Cohorts, rows: Sequence[dict[str, Any]], title: str, layout
     )
 
 
-def over_wall_time(found: Cohorts, rows: Sequence[dict[str, Any]], title: str, layout: Layout) -> Any:
-    """A line per cohort; each point says what holds about it."""
+def over_wall_time(
+    found: Cohorts, rows: Sequence[dict[str, Any]], title: str, layout: Layout, by: str = "cohort"
+) -> Any:
+    """A line per cohort, or for each `by` in the colour of its cohort; each point says what holds about it."""
+    import altair as alt
+
+    base = alt.Chart(marks.values(rows)).encode(
+        x=_moment(),
+        y=alt.Y("v:Q", title=title, scale=marks.from_zero(row["v"] for row in rows)),
+        color=_line_colour(found, rows, layout),
+        detail=alt.Detail(f"{by}:N"),
+    )
+    others = [alt.Tooltip(f"{by}:N")] if by != "cohort" else []
+    line = base.mark_line(strokeWidth=1.6, point={"size": 18, "filled": True}).encode(
+        tooltip=[
+            alt.Tooltip("cohort:N"),
+            *others,
+            alt.Tooltip("t:T", title="UTC", format="%Y-%m-%d %H:%M:%S"),
+            alt.Tooltip("v:Q", title=title, format=",.4~g"),
+        ]
+    )
+    return line.properties(width=layout.width, height=220)
+
+
+def bands_over_wall_time(found: Cohorts, rows: Sequence[dict[str, Any]], title: str, layout: Layout) -> Any:
+    """Percentiles of each cohort: the median as a line, a band around it, the 95th dashed."""
+    import altair as alt
+
+    scale = marks.from_zero(row["p95"] for row in rows)
+    base = alt.Chart().encode(x=_moment(), color=_line_colour(found, rows, layout))
+    tooltip = [
+        alt.Tooltip("cohort:N"),
+        alt.Tooltip("t:T", title="UTC", format="%Y-%m-%d %H:%M:%S"),
+        *(alt.Tooltip(f"{name}:Q", title=name.upper(), format=",.4~g") for name in ("p25", "p50", "p75", "p95")),
+        alt.Tooltip("n:Q", title="connections", format=","),
+    ]
+    layers = [
+        base.mark_area(opacity=0.18).encode(y=alt.Y("p25:Q", title=title, scale=scale), y2="p75:Q"),
+        base.mark_line(strokeWidth=1.2, strokeDash=[4, 3]).encode(y=alt.Y("p95:Q", title=title, scale=scale)),
+        base.mark_line(strokeWidth=1.8, point={"size": 18, "filled": True}).encode(
+            y=alt.Y("p50:Q", title=title, scale=scale), tooltip=tooltip
+        ),
+    ]
+    return alt.layer(*layers, data=marks.values(rows)).properties(width=layout.width, height=240)
+
+
+def _moment() -> Any:
+    import altair as alt
+
+    return alt.X("t:T", title="Time (UTC)", scale=alt.Scale(type="utc"))
+
+
+def _line_colour(found: Cohorts, rows: Sequence[dict[str, Any]], layout: Layout) -> Any:
+    """Of the cohorts that have a row."""
     import altair as alt
 
     present = {row["cohort"] for row in rows}
     inks = {name: palette.colour(slot) for name, slot in found.slots.items() if name in present}
     if SEVERAL in present:
         inks[SEVERAL] = theme.NEUTRAL
-    base = alt.Chart(marks.values(rows)).encode(
-        x=alt.X("t:T", title="Time (UTC)", scale=alt.Scale(type="utc")),
-        y=alt.Y("v:Q", title=title, scale=marks.from_zero(row["v"] for row in rows)),
-        color=alt.Color(
-            "cohort:N",
-            scale=alt.Scale(domain=list(inks), range=list(inks.values())),
-            legend=marks.line_legend(list(inks), layout),
-        ),
+    return alt.Color(
+        "cohort:N",
+        scale=alt.Scale(domain=list(inks), range=list(inks.values())),
+        legend=marks.line_legend(list(inks), layout),
     )
-    line = base.mark_line(strokeWidth=1.6, point={"size": 18, "filled": True}).encode(
-        tooltip=[
-            alt.Tooltip("cohort:N"),
-            alt.Tooltip("t:T", title="UTC", format="%Y-%m-%d %H:%M:%S"),
-            alt.Tooltip("v:Q", title=title, format=",.4~g"),
-        ]
-    )
-    return line.properties(width=layout.width, height=220)

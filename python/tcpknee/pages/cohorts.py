@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 MOMENTS = 120
 """Points of a line over time: 7 pixels from one to the next."""
+BANDS, CONNECTIONS_AT_LEAST = 60, 5
+"""Moments of percentiles over time, and connections of which they are drawn."""
 
 
 @dataclass
@@ -48,7 +50,7 @@ class Cohorts:
     text: str = ""
     """The comparison as the command prints it."""
     conditions: Sequence[Condition] = field(default_factory=lambda: [Condition(0, (), ())])
-    _over_time: dict[tuple[str, str], list[dict[str, Any]]] = field(default_factory=dict)
+    _over_time: dict[tuple[str, str, bool], list[dict[str, Any]]] = field(default_factory=dict)
     _densities: dict[tuple[Quantity, Quantity], Density | None] = field(default_factory=dict)
 
     @property
@@ -110,15 +112,42 @@ class Cohorts:
             found.append(_row(f"{least} and more", cohort, above, 100.0))
         return [row for row in found if not math.isnan(row["v"])]
 
-    def over_time(self, table: str, source: str, value: str) -> list[dict[str, Any]]:
-        """`value`, an aggregate in SQL over what counters of hosts grew by, over time: rows of cohort, t (ms since
-        1970), v; none without that table.
+    def quantiles_over_time(self, quantity: Quantity) -> list[dict[str, Any]]:
+        """Percentiles of a quantity over connections by when they began: rows of cohort, t (ms since 1970), p25, p50,
+        p75, p95 and n; none where it is not known."""
+        if not self.names or not {quantity.column, "begin_unix_ns"} <= self.columns:
+            return []
+        value = f"quantile_cont({quantity.column} * {quantity.scale!r}, [0.25, 0.5, 0.75, 0.95])"
+        rows = self.ask(
+            f"""
+            with known as (
+                select cohort, begin_unix_ns, {quantity.column} from {self.connections}
+                where {quantity.column} is not null and begin_unix_ns is not null
+            ),
+            ends as (
+                select min(begin_unix_ns) as first, greatest(max(begin_unix_ns) - min(begin_unix_ns), 1) as length
+                from known
+            )
+            select cohort, (avg(begin_unix_ns / 1e6))::bigint as t, {value} as percentiles, count(*) as n
+            from known, ends
+            group by cohort, least((begin_unix_ns - first) * {BANDS} // length, {BANDS - 1})
+            having n >= {CONNECTIONS_AT_LEAST} order by cohort, t
+            """
+        ).to_pylist()
+        names = ("p25", "p50", "p75", "p95")
+        return [{**row, **dict(zip(names, row.pop("percentiles"), strict=True))} for row in rows]
 
-        `source` is a query of rows with `boot_id`, `t_unix_ns` and what each counter grew by since the row before.
+    def over_time(self, table: str, source: str, value: str, *, by_host: bool = False) -> list[dict[str, Any]]:
+        """`value`, an aggregate in SQL over what counters of hosts grew by, over time: rows of cohort, t (ms since
+        1970), v, and with `by_host` one for each host; none without that table.
+
+        `source` is a query of rows with `boot_id`, `host`, `t_unix_ns` and what each counter grew by since the row
+        before.
         """
         if table not in self.tables or not self.names:
             return []
-        key = (source, value)
+        key = (source, value, by_host)
+        host = "host, " if by_host else ""
         if key not in self._over_time:
             self._over_time[key] = self.ask(
                 f"""
@@ -135,8 +164,8 @@ class Cohorts:
                     select *, least((t_unix_ns - first) * {MOMENTS} // length, {MOMENTS - 1}) as moment
                     from grown join hosts using (boot_id), ends
                 )
-                select cohort, (avg(t_unix_ns / 1e6))::bigint as t, {value} as v
-                from placed group by cohort, moment having v is not null order by cohort, moment
+                select cohort, {host}(avg(t_unix_ns / 1e6))::bigint as t, {value} as v
+                from placed group by cohort, {host}moment having v is not null order by cohort, {host}moment
                 """
             ).to_pylist()
         return self._over_time[key]

@@ -10,40 +10,42 @@ from tcpknee.errors import RunFolderError
 from . import export, html, theme
 from .connections import HOW_TO_LOOK
 from .encode import packed
-from .figures import OVER_TIME
+from .figures import OF_DATASETS
 from .observed import Observed
 
 
 def render(found: Observed) -> str:
     """The page."""
     dataset = found.dataset
-    shown = [figure for figure in OVER_TIME if figure.applies(found)]
+    shown = [figure for figure in OF_DATASETS if figure.applies(found)]
     return html.page(
         "dataset.html.j2",
         _payload(found, shown),
         kind=dataset.kind,
-        title=dataset.path.resolve().name,
+        title=" and ".join(name for name, _ in found.sides if name) or dataset.path.resolve().name,
         facts=dataset.provenance.facts(),
         warnings=list(dataset.damaged.values()),
         tables=[_table(found, name) for name in dataset.partitions],
         figures=shown,
-        caption=_caption(found) if shown else "",
+        captions={figure.name: _caption(found) if hasattr(figure, "data") else figure.summary for figure in shown},
     )
 
 
 def _payload(found: Observed, shown: list[Any]) -> dict[str, Any]:
     """What `page.js` draws."""
-    specs = []
+    specs, shared = [], {}
+    timed = [figure for figure in shown if hasattr(figure, "data")]
     for figure in shown:
         laid_out = {}
         for layout in theme.LAYOUTS:
             laid_out[layout.name] = export.spec(found, figure, data=False, layout=layout)
             del laid_out[layout.name]["config"]
-        specs.append({"name": figure.name, "specs": laid_out, "timed": True})
-    sets = {name: blocks for figure in shown for name, blocks in figure.data(found, found.conditions[0]).items()}
+            shared.update(laid_out[layout.name].pop("datasets", {}))
+        specs.append({"name": figure.name, "specs": laid_out, "timed": figure in timed})
+    sets = {name: blocks for figure in timed for name, blocks in figure.data(found, found.conditions[0]).items()}
     return {
         "specs": specs,
-        "shared": {},
+        "shared": shared,
         "conditions": [{"label": "", "sets": packed(sets)}],
         "bands": False,
         "layouts": theme.layouts(),

@@ -13,7 +13,7 @@ from tcpknee.writing import replacing
 
 from . import theme
 from .cohorts import Cohorts
-from .figures import FIGURES, OVER_TIME
+from .figures import FIGURES, OF_DATASETS
 from .observed import Observed, opened
 from .run import ReportRun
 
@@ -21,7 +21,10 @@ KINDS = {ReportRun: "this run", Cohorts: "this fleet"}
 PNG_PIXELS_PER_POINT = 2.0
 
 
-def find(name: str, among: Sequence[Any] = FIGURES) -> Any:
+EVERY = tuple(dict.fromkeys((*FIGURES, *OF_DATASETS)))
+
+
+def find(name: str, among: Sequence[Any] = EVERY) -> Any:
     known = {figure.name: figure for figure in among}
     if name not in known:
         close = get_close_matches(name, known, n=1)
@@ -41,8 +44,8 @@ def spec(
     """The figure's Vega-Lite specification; `data=False` leaves named data sets to the page."""
     from altair.utils.schemapi import debug_mode
 
-    if isinstance(run, Observed) and figure not in OVER_TIME:
-        named = ", ".join(one.name for one in OVER_TIME)
+    if isinstance(run, Observed) and figure not in OF_DATASETS:
+        named = ", ".join(one.name for one in OF_DATASETS)
         raise UsageError(
             f'figure: "{figure.name}" is of runs, and {run.dataset.path} is a {run.dataset.kind}; expected {named}.'
         )

@@ -23,6 +23,11 @@ class Observed:
         self.source = sources.of(dataset)
         self.conditions = [Condition(0, (), ())]
 
+    @property
+    def sides(self) -> list[tuple[str, Dataset]]:
+        """The folders that it is made of, and what each is called: of one nothing."""
+        return [("", self.dataset)]
+
     @cached_property
     def series(self) -> Connections:
         """Raises UsageError: no table has any."""

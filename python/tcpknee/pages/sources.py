@@ -77,7 +77,7 @@ ACKS = Source(
     "acks",
     "t_ns",
     ("cookie",),
-    _tcp("acks"),
+    (*_tcp("acks"), Panel("acked", "Acknowledged so far", "acks", "bytes_acked", 1e-6, "MB")),
     "bytes_acked",
     named_in="connections",
     ends=("source", "source_port", "destination", "destination_port"),
@@ -89,6 +89,7 @@ CAPTURE = Source(
     (
         Panel("inflight", "In flight", "capture_acks", "inflight_bytes", 1e-3, "kB"),
         Panel("delivery", "Acknowledged", "capture_acks", "delivered_bytes", 8e-6, "Mbit/s", is_counter=True),
+        Panel("acked", "Acknowledged so far", "capture_acks", "bytes_acked", 1e-6, "MB"),
         Panel("rtt", "Round-trip time", "capture_acks", "rtt_us", 1e-3, "ms"),
     ),
     "bytes_acked",

@@ -9,7 +9,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import axes, completion, cpu, delay_goodput, goodput, host_costs, latency, limits, shares, sizes, timeseries
+from . import (
+    acks,
+    axes,
+    completion,
+    cost_axes,
+    cpu,
+    cpu_axes,
+    delay_goodput,
+    goodput,
+    heat,
+    host_costs,
+    latency,
+    limits,
+    processors,
+    requests,
+    shares,
+    sizes,
+    timeseries,
+)
 
 if TYPE_CHECKING:
     from tcpknee.pages.run import ReportRun
@@ -18,18 +36,22 @@ FIGURES = (
     axes,
     goodput,
     delay_goodput,
+    heat,
+    requests,
     limits,
     shares,
     completion,
     sizes,
     latency,
+    cost_axes,
+    cpu_axes,
     host_costs,
     timeseries,
     cpu,
 )
 
-OVER_TIME = (timeseries,)
-"""Those that need no more than series of connections, and are drawn of any dataset that has some."""
+OF_DATASETS = (timeseries, acks, processors)
+"""Those that are drawn of any dataset with the tables that they need: recordings, imports and traces."""
 
 
 def of(run: ReportRun) -> list[Any]:

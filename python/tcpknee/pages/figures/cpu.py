@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -67,6 +68,13 @@ def chart(run: ReportRun, layout: Layout) -> Any:
         for cell in condition.cells
         for processor in _processors(run, cell)[1]
     ]
+    return drawn(labels, run.end_ns * 1e-9, layout, alt.NamedData(name="cpu"))
+
+
+def drawn(labels: Sequence[str], seconds: float, layout: Layout, data: Any) -> Any:
+    """A small chart for each processor, of rows with `processor`, `t` and a column for each of KINDS."""
+    import altair as alt
+
     across = layout.across
     scale = alt.Scale(domain=list(KINDS), range=list(KINDS.values()))
     area = (
@@ -76,7 +84,7 @@ def chart(run: ReportRun, layout: Layout) -> Any:
         .transform_calculate(place=f"indexof({list(KINDS)!r}, datum.kind)")
         .mark_area(interpolate="step-before", clip=True)
         .encode(
-            x=marks.time(run.end_ns * 1e-9, last=True),
+            x=marks.time(seconds, last=True),
             y=alt.Y(
                 "share:Q",
                 title="Time (%)",
@@ -94,7 +102,7 @@ def chart(run: ReportRun, layout: Layout) -> Any:
     return area.facet(
         facet=alt.Facet("processor:N", title=None, sort=list(dict.fromkeys(labels)), header=header),
         columns=across,
-        data=alt.NamedData(name="cpu"),
+        data=data,
         spacing=12,
     )
 

@@ -7,7 +7,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import boxes, cdf, distance, forest, idle, inflight, nginx, reordering, retransmitted, rwnd_limited, throughput
+from . import (
+    boxes,
+    cdf,
+    distance,
+    forest,
+    idle,
+    inflight,
+    loss_by_rtt,
+    nginx,
+    nginx_time,
+    reordering,
+    retransmitted,
+    retransmitted_hosts,
+    rwnd_limited,
+    throughput,
+)
 
 if TYPE_CHECKING:
     from tcpknee.pages.cohorts import Cohorts
@@ -18,11 +33,14 @@ FIGURES = (
     cdf,
     boxes,
     retransmitted,
+    retransmitted_hosts,
+    loss_by_rtt,
     inflight,
     distance,
     rwnd_limited,
     reordering,
     nginx,
+    nginx_time,
     idle,
 )
 

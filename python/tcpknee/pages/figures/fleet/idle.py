@@ -17,7 +17,7 @@ summary = (
 #: Time of guests is in user_us and nice_us already.
 USED = ("user_us", "nice_us", "system_us", "irq_us", "softirq_us", "steal_us")
 SOURCE = f"""
-    select boot_id, t_unix_ns, idle - lag(idle) over each as more_idle, used - lag(used) over each as more_used
+    select boot_id, host, t_unix_ns, idle - lag(idle) over each as more_idle, used - lag(used) over each as more_used
     from (
         select *, idle_us + coalesce(iowait_us, 0) as idle, {" + ".join(f"coalesce({one}, 0)" for one in USED)} as used
         from cpu

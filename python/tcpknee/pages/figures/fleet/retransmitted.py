@@ -15,7 +15,7 @@ summary = (
     "are of several cohorts has its share in the line of such hosts."
 )
 SOURCE = """
-    select boot_id, t_unix_ns, name, value - lag(value) over (
+    select boot_id, host, t_unix_ns, name, value - lag(value) over (
         partition by boot_id, netns, name order by t_unix_ns
     ) as more
     from counters where name in ('Tcp.RetransSegs', 'Tcp.OutSegs') and cpu is null

@@ -1,0 +1,90 @@
+"""Goodput over two axes of a matrix at once, such as loss and round-trip time: a heat map for each algorithm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tcpknee.pages import marks
+from tcpknee.pages.run import ReportRun, axis_name
+from tcpknee.pages.theme import Layout
+
+name = "heat"
+title = "Goodput over two axes"
+summary = (
+    "A heat map for each algorithm, and for each setting of further axes: mean goodput in Mbit/s, the greater the "
+    "darker, on one logarithmic scale. Values stand in the order of the file."
+)
+#: Beyond this, numbers in cells are too small to read: the first ones are shown.
+PANELS_AT_MOST = 24
+CELL = 30
+
+
+def applies(run: ReportRun) -> bool:
+    return len(run.varied) > 1
+
+
+def chart(run: ReportRun, layout: Layout) -> Any:
+    import altair as alt
+
+    across, up, *_ = sorted(run.varied, key=lambda key: -len(run.varied[key]))
+    rows: list[dict[str, Any]] = []
+    panels: dict[str, None] = {}
+    for entrant, group in run.measured:
+        axes = dict(run.conditions[entrant.condition].axes)
+        others = [f"{axis_name(key)} {value}" for key, value in axes.items() if key in run.varied]
+        others = [
+            words for words in others if words not in {f"{axis_name(key)} {axes.get(key)}" for key in (across, up)}
+        ]
+        panel = ", ".join([entrant.label, *others])
+        panels[panel] = None
+        goodput = group.metrics["goodput_bits_per_sec"].mean * 1e-6
+        # Nothing stands on no logarithmic scale.
+        rows.append(
+            {
+                "panel": panel,
+                "x": axes.get(across, "–"),
+                "y": axes.get(up, "–"),
+                "goodput": goodput,
+                "shade": max(goodput, 1e-3),
+            }
+        )
+    shown = list(panels)[:PANELS_AT_MOST]
+    rows = [row for row in rows if row["panel"] in shown]
+    shades = [row["shade"] for row in rows]
+    least, most = min(shades), max(shades)
+    most = max(most, least * 1.01)
+    base = alt.Chart().encode(
+        x=_place("x", across, run, layout),
+        y=_place("y", up, run, layout),
+        tooltip=[
+            alt.Tooltip("panel:N", title="algorithm"),
+            alt.Tooltip("x:N", title=axis_name(across)),
+            alt.Tooltip("y:N", title=axis_name(up)),
+            alt.Tooltip("goodput:Q", title="goodput (Mbit/s)", format=",.4~g"),
+        ],
+    )
+    middle = (least * most) ** 0.5
+    layers = alt.layer(
+        base.mark_rect(stroke="white").encode(
+            color=alt.Color(
+                "shade:Q",
+                scale=alt.Scale(type="log", domain=[least, most], scheme="blues"),
+                legend=alt.Legend(title="goodput (Mbit/s)", format="~g", gradientLength=160),
+            )
+        ),
+        base.mark_text(fontSize=11).encode(
+            text=alt.Text("goodput:Q", format=".3~r"),
+            color=alt.condition(f"datum.shade > {middle!r}", alt.value("white"), alt.value("#222222")),
+        ),
+    ).properties(height=CELL * len(run.varied[up]))
+    return marks.grid(layers, rows, "panel", shown, layout, 3)
+
+
+def _place(field: str, key: str, run: ReportRun, layout: Layout) -> Any:
+    import altair as alt
+
+    name_of_axis = axis_name(key)
+    title = name_of_axis[:1].upper() + name_of_axis[1:]
+    axis = alt.Axis(labelAngle=0, labelOverlap="greedy", ticks=False, domain=False, grid=False)
+    channel = alt.X if field == "x" else alt.Y
+    return channel(f"{field}:O", title=title, sort=run.varied[key], axis=axis)

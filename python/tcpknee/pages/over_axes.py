@@ -1,0 +1,90 @@
+"""A value of each cell over each axis of a matrix: what the figures by axis draw alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from . import marks, palette
+from .run import Entrant, ReportRun, axis_name
+from .theme import Layout
+
+if TYPE_CHECKING:
+    from tcpknee.evidence.stats import Estimate
+
+#: Beyond this, panels are too narrow to read: the first ones are shown.
+PANELS_AT_MOST = 12
+
+Measured = Iterable[tuple[Entrant, str, "Estimate"]]
+"""Entrants with what is drawn of them and its value; the word begins the titles of panels, and may be empty."""
+
+
+def of_totals(run: ReportRun, name: str) -> list[tuple[Entrant, Estimate]]:
+    """A metric of whole cells, at the first entrant of each."""
+    totals = {total.cell: total.metrics[name] for total in run.stats.totals if name in total.metrics}
+    first = {entrant.cell: entrant for entrant in reversed(run.entrants)}
+    return [(first[cell], totals[cell]) for cell in sorted(totals) if cell in first]
+
+
+def chart(run: ReportRun, layout: Layout, measured: Measured, title: str, scale: float, *, width: int = 4) -> Any:
+    """One row per axis with several values, one small chart per word and setting of the other axes, all on one scale.
+
+    `title` has the unit, in which a value is `scale` times its own; `width`: charts beside each other at most.
+    """
+    import altair as alt
+
+    found = list(measured)
+    parts = []
+    heights = marks.from_zero(marks.spread(estimate, scale, "v")["v_high"] for _, _, estimate in found)
+    for key, order in run.varied.items():
+        rows = []
+        panels: dict[str, None] = {}
+        for entrant, word, estimate in found:
+            axes = dict(run.conditions[entrant.condition].axes)
+            others = [f"{axis_name(k)} {v}" for k, v in axes.items() if k != key and k in run.varied]
+            panel = ", ".join([word, *others] if word else others)
+            panels[panel] = None
+            rows.append(
+                {
+                    **marks.entrant_words(run, entrant),
+                    "at": axes.get(key, "–"),
+                    "panel": panel,
+                    "ink": palette.colour(run.slots[entrant.algorithm]),
+                    **marks.spread(estimate, scale, "v"),
+                }
+            )
+        shown = list(panels)[:PANELS_AT_MOST]
+        name_of_axis = axis_name(key)
+        x = alt.X(
+            "at:O",
+            title=name_of_axis[:1].upper() + name_of_axis[1:],
+            sort=order,
+            axis=alt.Axis(labelAngle=0, labelOverlap="greedy", labelSeparation=8),
+            scale=alt.Scale(padding=0.3, domain=order),
+        )
+        y = alt.Y("v:Q", title=title, scale=heights, axis=alt.Axis(tickCount=5))
+        base = alt.Chart().encode(x=x, detail="entrant:N")
+        colour = marks.colour(run, layout)
+        layers = alt.layer(
+            base.mark_area(opacity=0.18).encode(
+                y=alt.Y("v_low:Q", title=title),
+                y2="v_high:Q",
+                fill=alt.Fill("ink:N", scale=None),
+            ),
+            base.mark_line(strokeWidth=2).encode(y=y, color=colour),
+            base.mark_point(size=60, filled=True, opacity=1).encode(
+                y=y,
+                color=colour,
+                shape=marks.shape(run, layout),
+                tooltip=[
+                    alt.Tooltip("entrant:N", title="algorithm"),
+                    alt.Tooltip("condition:N"),
+                    alt.Tooltip("v:Q", title=title, format=",.4~g"),
+                    alt.Tooltip("v_low:Q", title="95 % from", format=",.4~g"),
+                    alt.Tooltip("v_high:Q", title="to", format=",.4~g"),
+                ],
+            ),
+        ).properties(height=190 if layout.across > 1 else 130)
+        rows = [row for row in rows if row["panel"] in shown]
+        parts.append(marks.grid(layers, rows, "panel", shown, layout, width))
+    return alt.vconcat(*parts, spacing=30)
