@@ -4,7 +4,9 @@ mod bring;
 
 use std::path::PathBuf;
 
-use knee_import::{Columns, Count, IMPORTERS, Kind, Opt, TableKind, Takes, find, programs, recognise};
+use knee_import::{
+    Columns, Count, IMPORTERS, Kind, Opt, TableKind, Takes, find, programs, recognise,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
