@@ -55,6 +55,16 @@ def test_without_samples_of_stacks_there_is_none(case):
     assert 'id="figure-flame"' not in page.render(run)
 
 
+def test_the_functions_of_both_algorithms_stand_beside_each_other(case):
+    found = flames.of(ReportRun.open(case("measured")))
+    table = flames.shown(found)["flame_functions"]
+    assert re.fullmatch(r"Functions of cubic.* \(before\) and bbr1.* \(now\)", table["title"])
+    assert "tcp_ack [k]" in {row[0] for row in table["rows"]}
+    alone = flames.shown({**found, "beside": None})["flame_functions"]
+    assert alone["heads"][1] == "itself %" and sum(float(row[1]) for row in alone["rows"] if row[1] != "-") <= 100.1
+    assert 'id="functions"' in page.render(ReportRun.open(case("measured")))
+
+
 def test_of_too_many_stacks_those_with_most_samples_are_held():
     stacks = [(f"f{number}", float(number), "other") for number in range(50)]
     assert flames.largest(stacks, 2) == [("f49", 49.0, "other"), ("f48", 48.0, "other")]

@@ -32,11 +32,9 @@ def render(diff: Diff) -> str:
         doubts=list(differences_text.doubts(diff)),
         rows=[row for one in diff.compared for row in _rows(one)],
         figures=shown,
-        flame_labels=[graph["label"] for graph in flame["graphs"]] if flame else [],
-        flame_beside=flame["beside"] if flame else None,
-        flame_caption=flames.CAPTION,
         first_timed=next((figure.name for figure in shown if hasattr(figure, "data")), ""),
         captions={figure.name: page.caption(run, figure) for figure in shown},
+        **flames.shown(flame),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tcpknee.errors import MissingTable
 
-from . import palette
+from . import functions, palette
 from .run import ReportRun
 
 HELD = 20_000
@@ -52,6 +52,33 @@ def of(run: ReportRun) -> dict[str, Any] | None:
     first = run.condition_of[cells[0]].index
     others = [place for place, cell in enumerate(cells) if place and run.condition_of[cell].index == first]
     return drawn(graphs, others[0] if others else None)
+
+
+def shown(flame: dict[str, Any] | None) -> dict[str, Any]:
+    """What a template says of the graphs; nothing where there are none."""
+    if flame is None:
+        return {"flame_labels": []}
+    return {
+        "flame_labels": [graph["label"] for graph in flame["graphs"]],
+        "flame_beside": flame["beside"],
+        "flame_caption": CAPTION,
+        "flame_functions": _functions(flame),
+    }
+
+
+def _functions(flame: dict[str, Any]) -> dict[str, Any]:
+    """The functions of the first graph, and of the one beside it, as shares of the busy samples."""
+    graphs = [flame["graphs"][0], *([flame["graphs"][flame["beside"]]] if flame["beside"] is not None else [])]
+    found = [functions.of((stack, count) for stack, count, _ in graph["stacks"]) for graph in graphs]
+    labels = [graph["label"] for graph in graphs]
+    if len(found) == 1:
+        rows = functions.rows(found[0], shown=functions.SHOWN_ON_PAGE)
+        return {"title": f"Functions of {labels[0]}", "heads": functions.HEADS, "rows": rows}
+    return {
+        "title": f"Functions of {labels[0]} (before) and {labels[1]} (now)",
+        "heads": functions.BESIDE_HEADS,
+        "rows": functions.rows(found[1], found[0], functions.SHOWN_ON_PAGE),
+    }
 
 
 def drawn(graphs: list[dict[str, Any]], beside: int | None) -> dict[str, Any]:

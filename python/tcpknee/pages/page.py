@@ -44,9 +44,6 @@ def render(run: ReportRun) -> str:
         heads=heads,
         rows=rows,
         figures=shown,
-        flame_labels=[graph["label"] for graph in flame["graphs"]] if flame else [],
-        flame_beside=flame["beside"] if flame else None,
-        flame_caption=flames.CAPTION,
         first_timed=next((figure.name for figure in shown if hasattr(figure, "data")), ""),
         captions={figure.name: caption(run, figure) for figure in shown},
         described=described,
@@ -54,6 +51,7 @@ def render(run: ReportRun) -> str:
         condition_labels=[condition.label for condition in run.conditions],
         facts=summary.facts(run),
         definitions=summary.definitions(run),
+        **flames.shown(flame),
     )
 
 
