@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path as File
 from typing import Any
 
@@ -82,6 +83,19 @@ def test_far_and_lossy_paths_want_bbr_and_a_data_centre_does_not() -> None:
     assert (far.algorithm, far.what) == ("bbr", "goodput")
     assert (near.algorithm, near.what) == ("cubic", "requests per second")
     assert far.gain.mean > 3
+
+
+def test_a_virtual_machine_has_the_costs_of_one() -> None:
+    near = {"remote": "private", "min_rtt_us_p50": 200}
+    for hypervisor, costs in (("kvm", "published-vm"), ("none", "published"), (None, "published")):
+        host = {"kernel": "4.19.0", "netns": "net:[1]", "hypervisor": hypervisor}
+        [path] = of_snapshot(Snapshot.of(0, {"host": [host], "sockets": [{**SOCKETS, **near}]}))
+        assert path.costs == costs
+    # With a guest's timers, armed for every packet, BBR within a data centre costs what the article says.
+    path = Path("near", 100, 0.0, 10_000_000_000, pacing_timer="every-packet")
+    [bare], [guest] = advised([path]), advised([replace(path, costs="published-vm")])
+    assert guest.gain.high is not None and guest.gain.high < bare.gain.mean < 1
+    assert guest.json()["costs"] == "published-vm"
 
 
 def test_each_namespace_has_the_default_that_most_of_its_bytes_want() -> None:

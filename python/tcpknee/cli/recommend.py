@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,7 +68,7 @@ def command(roles: Sequence[str], data: Sequence[Path], spaces: Sequence[str], j
         raise UsageError(f"knee recommend: got --role and {other}; expected paths by one of them.")
     if data and spaces:
         raise UsageError("knee recommend: got --netns and --from; expected one of them: this host, or DATA.")
-    paths = [path for role in roles for path in recommend.of_role(role)] or _paths(data, spaces)
+    paths = _of_roles(roles) or _paths(data, spaces)
     if not paths:
         raise UsageError(
             "knee recommend: got no connection whose round-trip time and rate are known; expected some. Name a role: "
@@ -92,6 +93,18 @@ def command(roles: Sequence[str], data: Sequence[Path], spaces: Sequence[str], j
     else:
         _show(found)
     return 0
+
+
+def _of_roles(roles: Sequence[str]) -> list[recommend.Path]:
+    """The paths of roles, from a host such as this one."""
+    from tcpknee.doctor import recommend
+    from tcpknee.doctor.snapshot import take_in
+
+    paths = [path for role in roles for path in recommend.of_role(role)]
+    if not any(path.is_in_data_centre for path in paths):
+        return paths
+    costs = recommend.costs_of(take_in(None))
+    return [replace(path, costs=costs) for path in paths]
 
 
 def _paths(data: Sequence[Path], spaces: Sequence[str]) -> list[recommend.Path]:
@@ -120,6 +133,8 @@ def _show(found: Sequence[recommend.Advice]) -> None:
     from tcpknee.doctor import recommend
 
     say.line(f"Simulated, not measured: each path {recommend.SEEDS} times under CUBIC and under BBR.")
+    if any(advice.path.is_in_data_centre and advice.path.costs == recommend.GUEST for advice in found):
+        say.line(f"A virtual machine within a data centre: its work costs as in the profile {recommend.GUEST}.")
     say.line()
     for advice in found:
         path = advice.path

@@ -29,7 +29,8 @@ DATA_CENTRE_RTT_US = 1_000
 """Up to here the path is one of a data centre: hosts are the limit, and queues are short."""
 LEAST_RATE, MOST_RATE = 1_000_000, 1_000_000_000
 """Bounds of the simulated bottleneck in bit/s. Above, runs take long and a single flow is limited by its host."""
-PROFILE = "published"
+BARE_METAL, GUEST = "published", "published-vm"
+"""Profiles of hosts: what a timer or an interrupt costs a guest is several times what it costs a server."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class Path:
     """Bytes that went this way, or 1."""
     pacing_timer: str = "when-needed"
     """The kernel's rule for TCP's own pacing; "every-packet" from Linux 4.13 to 4.19."""
+    costs: str = BARE_METAL
+    """Profile of the host whose work takes time."""
 
     @property
     def is_in_data_centre(self) -> bool:
@@ -97,6 +100,7 @@ class Advice:
             "algorithm": self.algorithm,
             "bbr_over_cubic": self.gain.json(),
             "of": self.what,
+            "costs": self.path.costs,
             "why": self.why,
         }
 
@@ -124,7 +128,16 @@ def of_snapshot(snapshot: Snapshot) -> list[Path]:
         for row in snapshot.rows("sockets")
         if row["remote"] != "loopback"
     )
-    return [replace(path, pacing_timer="every-packet" if is_old else "when-needed") for path in paths]
+    return [
+        replace(path, pacing_timer="every-packet" if is_old else "when-needed", costs=costs_of(snapshot))
+        for path in paths
+    ]
+
+
+def costs_of(snapshot: Snapshot) -> str:
+    """The profile that fits a host: a guest's where it is one."""
+    hypervisor = next((row["hypervisor"] for row in snapshot.rows("host")), None)
+    return BARE_METAL if hypervisor in (None, "", "none") else GUEST
 
 
 def of_groups(rows: Iterable[Mapping[str, Any]]) -> list[Path]:
@@ -201,7 +214,7 @@ def _requests(path: Path, seed: int) -> tuple[Estimate, str]:
         seed=seed,
         samples=[],
         path={"rate": "10Gbit/s", "rtt": f"{path.rtt_us}us", "buffer": "1MiB", "loss": f"{path.loss_pct:.4f}%"},
-        sender={"costs": PROFILE, "pacing_timer": path.pacing_timer},
+        sender={"costs": path.costs, "pacing_timer": path.pacing_timer},
         flow=[
             {
                 "algorithm": ["cubic", "bbr1"],
