@@ -11,11 +11,12 @@ import pytest
 
 import tcpknee
 from tcpknee.calibration import profile
-from tcpknee.calibration.calibrate import Checked, refuse_busy
+from tcpknee.calibration.calibrate import Calibration, Checked, refuse_busy
 from tcpknee.calibration.fit import Cost, Measured, fit
 from tcpknee.calibration.measuring import Predicted
 from tcpknee.calibration.micro import CALIBRATED, DIFFERS, HELD_BACK, Micro, requests
 from tcpknee.calibration.rounds import even_out, levels
+from tcpknee.cli.calibrate import _not_seen
 from tcpknee.errors import EngineError
 
 COUNTS = {"a": {"send_ns": 2.0, "copy_ns": 10.0}, "b": {"send_ns": 2.0, "copy_ns": 1_000.0}}
@@ -135,10 +136,23 @@ def test_no_run_that_is_held_back_is_fitted_to() -> None:
     assert len(texts) == len(set(texts))
 
 
+def test_a_cost_that_no_run_sees_is_said_to_be_the_priors() -> None:
+    seen, unseen = Cost(10.0, 5.0, 20.0, 0.4), Cost(110.0, 30.0, 400.0, 0.01)
+    costs = {"send_call_ns": seen, "timer_arm_ns": unseen, "ipi_ns": Cost(0.0, 0.0, 0.0, 0.0)}
+    text = profile.written(costs, title="t", kernel="k", machine="m", how="fitted", prior="published-vm")
+    send, timer = (line for line in text.splitlines() if line.startswith(("send_call_ns", "timer_arm_ns")))
+    assert "took 40% of the uncertainty" in send
+    assert (
+        "not seen by the runs of knee calibrate: a cost of the profile published-vm" in timer and "fitted" not in timer
+    )
+    found = Calibration(costs, [], [], [], 5, 1.0, 0.0)
+    assert _not_seen(found) == ["timer_arm_ns"]
+
+
 def test_a_written_profile_is_one_that_scenarios_can_name(tmp_path: Path) -> None:
     costs = {name: Cost(ns, ns / 2, ns * 2, 0.5) for name, ns in profile.shipped("published").items() if ns}
     costs |= {name: Cost(0.0, 0.0, 0.0, 0.0) for name in profile.shipped("published") if name not in costs}
-    text = profile.written(costs, title='a "host"\n[costs]', kernel="6.18", machine="m", how="by a test")
+    text = profile.written(costs, title='a "host"\n[costs]', kernel="6.18", machine="m", how="by a test", prior="p")
     profile.keep(tmp_path / "host.toml", text)
     scenario = tmp_path / "scenario.toml"
     scenario.write_text(requests(64).text(costs="file host.toml"))

@@ -37,6 +37,8 @@ the kernel, a run says little of costs, and must not outvote those that agree.""
 ROUNDS = 4
 """Times that the model is asked how often operations happen."""
 NORMAL_95 = 1.96
+SEEN_FROM = 0.05
+"""Share of a cost's uncertainty below which the measurement said nothing of it: the cost is the prior's."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,11 @@ class Cost:
     low: float
     high: float
     told: float
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether the measurement says anything of it."""
+        return self.told >= SEEN_FROM
 
 
 def fit(

@@ -15,11 +15,13 @@ def shipped(name: str) -> dict[str, float]:
     return dict(_core.cost_profile(name))
 
 
-def written(costs: Mapping[str, Cost], *, title: str, kernel: str, machine: str, how: str) -> str:
-    """The text of a profile."""
+def written(costs: Mapping[str, Cost], *, title: str, kernel: str, machine: str, how: str, prior: str) -> str:
+    """The text of a profile. `prior`: the one that it began with, whose costs those are that no run sees."""
     lines = [f"title = {_quoted(title)}", f"kernel = {_quoted(kernel)}", f"machine = {_quoted(machine)}", "", "[costs]"]
     for name, cost in costs.items():
         source = f"{how}; the measurement took {cost.told:.0%} of the uncertainty"
+        if not cost.is_seen:
+            source = f"not seen by the runs of knee calibrate: a cost of the profile {prior}, with its uncertainty"
         numbers = f"ns = {cost.ns:.4g}, low = {cost.low:.4g}, high = {cost.high:.4g}"
         lines.append(f"{name} = {{ {numbers}, source = {_quoted(source)} }}")
     return "\n".join(lines) + "\n"

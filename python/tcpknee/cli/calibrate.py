@@ -70,13 +70,14 @@ def command(out: Path | None, rounds: int, prior: str, no_check: bool, busy: boo
         kernel=platform.release(),
         machine=own.machine(),
         how=how,
+        prior=prior,
     )
     out = out or own.place()
     profile.keep(out, text)
     if json:
         say.json(_object(found, out))
     else:
-        _tell(found, out)
+        _tell(found, out, prior)
     return 0
 
 
@@ -97,7 +98,12 @@ def _rows(checked: Sequence[Checked]) -> list[list[str]]:
     return rows
 
 
-def _tell(found: Calibration, out: Path) -> None:
+def _not_seen(found: Calibration) -> list[str]:
+    """Costs of which the runs say nothing."""
+    return [name for name, cost in found.costs.items() if cost.ns > 0 and not cost.is_seen]
+
+
+def _tell(found: Calibration, out: Path, prior: str) -> None:
     header = ["run", "measured ns", "95 %", "model ns", "error", "beyond 95 %"]
     tables = (
         ("Fitted to", found.fitted),
@@ -115,6 +121,8 @@ def _tell(found: Calibration, out: Path) -> None:
             median, worst = errors[len(errors) // 2], errors[-1]
             say.line(f"{title}: beyond the measurement's own interval, median error {median:.1%}, worst {worst:.1%}")
     say.line(f"{found.rounds} rounds; the slowest was {found.spread:.2f} times the fastest")
+    if names := _not_seen(found):
+        say.line(f"not seen by these runs, and as in {prior}: {', '.join(names)}")
     say.line(f"profile: {out}")
 
 
@@ -136,6 +144,7 @@ def _object(found: Calibration, out: Path) -> dict[str, object]:
     return {
         "schema": 1,
         "profile": str(out),
+        "not_seen": _not_seen(found),
         "rounds": found.rounds,
         "round_spread": found.spread,
         "busy_share": found.busy_share,
