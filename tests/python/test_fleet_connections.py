@@ -113,6 +113,23 @@ def test_medians_leave_out_what_the_application_limited_and_samples_without_data
     assert chosen(found, "queue_delay_us", "triggered") == (5000, True)
 
 
+def test_what_bbr_knew_last_and_whether_ecn_was_agreed_on_are_of_the_samples_that_tell(tmp_path: Path) -> None:
+    known = {"options": 8 | 2, "bbr_bw_bits_per_sec": 7_000_000, "bbr_min_rtt_us": 12_000}
+    rows = [
+        sample(0, options=8, bbr_bw_bits_per_sec=5_000_000, bbr_min_rtt_us=15_000),
+        sample(1, **known),
+        sample(2, options=8 | 16, bbr_bw_bits_per_sec=0, bbr_min_rtt_us=None),
+        sample(0, cookie=9, options=2, bbr_bw_bits_per_sec=None, bbr_min_rtt_us=None),
+        sample(0, cookie=10, options=None, bbr_bw_bits_per_sec=None, bbr_min_rtt_us=None),
+    ]
+    found, plain, untold = rows_of(recording(tmp_path / "rec", rows))
+    names = ("ecn", "ecn_seen", "bbr_bw_bits_per_sec", "bbr_min_rtt_us")
+    assert chosen(found, *names) == (True, True, 7_000_000, 12_000)
+    assert chosen(plain, *names) == (False, False, None, None)
+    assert chosen(untold, *names) == (None, None, None, None)
+    assert chosen(rows_of(recording(tmp_path / "old", [sample(0)]))[0], *names) == (None, None, None, None)
+
+
 def test_a_connection_that_never_left_its_initial_window_is_not_triggered(tmp_path: Path) -> None:
     calm = {"snd_cwnd": 10, "total_retrans": 0}
     [found] = rows_of(recording(tmp_path / "rec", [sample(at, **calm) for at in range(3)]))

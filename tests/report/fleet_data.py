@@ -36,6 +36,7 @@ def connections(
     draw = np.random.default_rng(seed)
     host = draw.integers(0, hosts, rows)
     of_host = host % len(algorithms)
+    ecn = np.arange(rows) % 4 == 0
     share, queue, lost = np.array([CHARACTER.get(name, (0.7, 0.6, 1.0)) for name in algorithms])[of_host].T
     min_rtt_us = draw.choice([3e3, 18e3, 45e3, 150e3], rows) * draw.lognormal(0, 0.12, rows)
     access = draw.choice([8e6, 50e6, 300e6], rows) * draw.lognormal(0, 0.1, rows)
@@ -68,6 +69,11 @@ def connections(
         "rwnd_limited_pct": np.where(draw.random(rows) < 0.7, 0.0, 100 * draw.beta(1, 4, rows)),
         "reord_seen": draw.poisson(0.3, rows),
         "triggered": ~app_limited,
+        "ecn": ecn,
+        "ecn_seen": ecn & (np.arange(rows) % 8 == 0),
+        "ce_pct": np.where(np.arange(rows) % 16 == 0, 1.5, 0.0),
+        "bbr_bw_bits_per_sec": rate * 1.1,
+        "bbr_min_rtt_us": min_rtt_us,
     }
     return pa.table(columns)
 

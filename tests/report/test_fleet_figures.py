@@ -18,7 +18,7 @@ import fleet_data
 from tcpknee.errors import RunFolderError, UsageError
 from tcpknee.pages import binned, distributions, export, theme
 from tcpknee.pages.cohorts import SEVERAL, Cohorts
-from tcpknee.pages.figures.fleet import FIGURES, boxes, distance, forest, idle, of, retransmitted
+from tcpknee.pages.figures.fleet import FIGURES, boxes, distance, ecn, forest, idle, of, retransmitted
 from tcpknee.pages.quantities import INFLIGHT, MIN_RTT, NGINX, REORDERING, RETRANSMITTED, SRTT, THROUGHPUT
 from test_figures import quantitative_titles
 
@@ -228,6 +228,18 @@ def test_the_curve_of_a_window_goes_through_those_that_it_limits() -> None:
     assert "192.0.2.0/24 (30.0 ms)" in words
     free = fleet_data.alone(table.drop(["rwnd_limited_pct"]))
     assert distance._ceiling(free) is None and "receive window limited" not in distance.words(free)
+
+
+def test_shares_of_ecn_are_those_of_the_connections_that_agreed(fleet: Cohorts) -> None:
+    rows = {(row["what"], row["cohort"]): row for row in ecn._rows(fleet)}
+    table = fleet_data.connections(ROWS)
+    own = np.array(table["algorithm"].to_pylist()) == "cubic"
+    agreed, seen = (table[name].to_numpy(zero_copy_only=False)[own] for name in ("ecn", "ecn_seen"))
+    marked = table["ce_pct"].to_numpy()[own] > 0
+    expected = [agreed.mean(), seen[agreed].mean(), marked[agreed].mean()]
+    found = [rows[what, "cubic"] for what in ecn.CONDITIONS]
+    assert [row["v"] for row in found] == pytest.approx([100 * share for share in expected])
+    assert all(row["low"] < row["v"] < row["high"] < row["v"] + 10 and row["clusters"] > 100 for row in found)
 
 
 def test_distances_that_many_share_are_named(fleet: Cohorts) -> None:

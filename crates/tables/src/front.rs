@@ -78,11 +78,15 @@ declare! {
         delivered: I64, "segments", "segments delivered, likewise";
         delivered_ce: I64, "segments", "of those: echoed as CE marked";
         ce_pct: F64, "%", "delivered_ce / delivered";
+        ecn: Bool, "", "did both ends agree on ECN? null: no sample told its options";
+        ecn_seen: Bool, "", "did a packet with ECN's bits arrive? null: as above";
         delivery_rate_bits_per_sec: F64, "bit/s", "median of the delivery rates that the application did not limit; null: there is none";
         goodput_bits_per_sec: F64, "bit/s", "bytes_acked over the time in which data was outstanding";
         app_throughput_bits_per_sec: F64, "bit/s", "bytes of its requests over their times, as nginx logged them; null: no request was matched to it";
         srtt_us: F64, "us", "median of the smoothed round-trip times";
         min_rtt_us: F64, "us", "least round-trip time that a sample told";
+        bbr_bw_bits_per_sec: F64, "bit/s", "bandwidth as BBR last knew it; null: not BBR, or before its first measurement";
+        bbr_min_rtt_us: F64, "us", "least round-trip time as BBR last knew it; null: as above";
         queue_delay_us: F64, "us", "srtt_us - min_rtt_us";
         rttvar_us: F64, "us", "mean of the variations of the round-trip time";
         inflight_pkts: F64, "packets", "median of the packets in flight, over samples with data outstanding";

@@ -112,6 +112,27 @@ class Cohorts:
             found.append(_row(f"{least} and more", cohort, above, 100.0))
         return [row for row in found if not math.isnan(row["v"])]
 
+    def shares_where(self, conditions: Mapping[str, str]) -> list[dict[str, Any]]:
+        """The share of connections for which each condition (SQL) holds, in percent, of those that tell: rows of what,
+        cohort, v, low, high, n, clusters. Intervals are over clusters, by the linearised ratio."""
+        cluster = "cluster" if "cluster" in self.columns else "remote_prefix"
+        found = []
+        for what, condition in conditions.items():
+            rows = self.ask(
+                f"""
+                select cohort, sum(n)::double as n, sum(s)::double as s, count(*)::double as clusters,
+                       sum(s * s)::double as ss, sum(s * n)::double as sn, sum(n * n)::double as nn
+                from (
+                    select cohort, {cluster}, count({condition}) as n, count(*) filter (where {condition}) as s
+                    from {self.connections} group by all having n > 0
+                )
+                group by cohort
+                """
+            ).to_pylist()
+            by_cohort = {row["cohort"]: row for row in rows}
+            found += [_share_row(what, name, by_cohort[name]) for name in self.names if name in by_cohort]
+        return found
+
     def quantiles_over_time(self, quantity: Quantity) -> list[dict[str, Any]]:
         """Percentiles of a quantity over connections by when they began: rows of cohort, t (ms since 1970), p25, p50,
         p75, p95 and n; none where it is not known."""
@@ -202,6 +223,18 @@ def of_comparison(observed: Observed, found: Comparison) -> Cohorts:
 
 
 SEVERAL = "hosts of several cohorts"
+
+
+Z95 = 1.96
+
+
+def _share_row(what: str, cohort: str, row: Mapping[str, float]) -> dict[str, Any]:
+    share = row["s"] / row["n"]
+    squares = max(row["ss"] - 2 * share * row["sn"] + share * share * row["nn"], 0.0)
+    clusters = row["clusters"]
+    half = Z95 * math.sqrt(squares * clusters / (clusters - 1)) / row["n"] if clusters > 1 else 0.0
+    ends = {"low": 100 * max(share - half, 0.0), "high": 100 * min(share + half, 1.0)}
+    return {"what": what, "cohort": cohort, "v": 100 * share, **ends, "n": int(row["n"]), "clusters": int(clusters)}
 
 
 def _row(what: str, cohort: str, found: Interval, scale: float) -> dict[str, Any]:

@@ -28,4 +28,6 @@ QUEUE_DELAY = Quantity("queue_delay", "Queueing delay", "queue_delay_us", 1e-3, 
 INFLIGHT = Quantity("inflight", "In flight", "inflight_pkts", 1.0, "packets")
 RWND_LIMITED = Quantity("rwnd_limited", "Time limited by the receive window", "rwnd_limited_pct", 1.0, "%")
 REORDERING = Quantity("reordering", "Reordering events", "reord_seen", 1.0, "events")
+BBR_BW = Quantity("bbr_bw", "Bandwidth that BBR knows", "bbr_bw_bits_per_sec", 1e-6, "Mbit/s")
+BBR_MIN_RTT = Quantity("bbr_min_rtt", "Least RTT that BBR knows", "bbr_min_rtt_us", 1e-3, "ms")
 NGINX = Quantity("nginx", "Throughput of requests", "app_throughput_bits_per_sec", 1e-6, "Mbit/s")

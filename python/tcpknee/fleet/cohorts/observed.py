@@ -38,6 +38,8 @@ MAIN_SHARE = 0.9
 """A host's own figures are those of the cohort that has this share of its bytes."""
 
 _KEPT = ("remote_prefix", "host_id", "boot_id", "cookie", "begin_unix_ns", "end_unix_ns", "bytes_acked", "algorithm")
+_DRAWN = ("ecn", "ecn_seen", "bbr_bw_bits_per_sec", "bbr_min_rtt_us")
+"""Of figures alone."""
 _OF_ARMS = ("arm", "design", "allocation_pct", "period", "link", "unit")
 _OWN = [metric for metric in METRICS if metric.table == "connections"]
 
@@ -126,6 +128,7 @@ def observe(fleet: Fleet, request: Request) -> Observed:
         f"cast({request.cohort} as varchar) as cohort",
         f"cast('0x' || left(md5({request.cluster_of}), 16) as ubigint) as cluster",
         *_KEPT,
+        *_DRAWN,
         *_OF_ARMS,
         "triggered",
         f"{is_kept} and {request.cluster_of} is not null as kept",

@@ -29,6 +29,9 @@ COUNTERS = (
 )
 """Columns of samples that only grow."""
 
+ECN, ECN_SEEN = 8, 16
+"""Bits of tcpi_options."""
+
 _WORDS = {"netns": "VARCHAR", "process": "VARCHAR", "cgroup": "VARCHAR", "mark": "BIGINT", "local_port": "INTEGER"}
 """Columns of samples that stay as they are."""
 
@@ -62,6 +65,9 @@ _VALUES = (
     "delivery_rate_bits_per_sec",
     "delivery_rate_app_limited",
     "path_lost",
+    "options",
+    "bbr_bw_bits_per_sec",
+    "bbr_min_rtt_us",
     *COUNTERS,
 )
 
@@ -137,6 +143,11 @@ def aggregated(rows: str, *, one_boot: str | None = None) -> str:
         "max(path_lost) as path_lost",
         "max(snd_cwnd) as snd_cwnd_max",
         "max(snd_mss_bytes) as snd_mss_bytes",
+        f"bool_or(options & {ECN} > 0) as ecn, bool_or(options & {ECN_SEEN} > 0) as ecn_seen",
+        *(
+            f"cast(arg_max({name}, case when {name} > 0 then t_ns end) as double) as {name}"
+            for name in ("bbr_bw_bits_per_sec", "bbr_min_rtt_us")
+        ),
         "cast(min(case when min_rtt_us > 0 then min_rtt_us end) as double) as min_rtt_us",
         "avg(case when srtt_us > 0 then rttvar_us end) as rttvar_us",
         "1e2 * avg(cast(delivery_rate_app_limited as integer)) as app_limited_pct",

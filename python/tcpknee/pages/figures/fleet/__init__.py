@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import (
+    bbr,
     boxes,
     cdf,
     distance,
+    ecn,
     forest,
     idle,
     inflight,
@@ -37,8 +39,10 @@ FIGURES = (
     loss_by_rtt,
     inflight,
     distance,
+    bbr,
     rwnd_limited,
     reordering,
+    ecn,
     nginx,
     nginx_time,
     idle,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tcpknee import human
-from tcpknee.pages import binned
+from tcpknee.pages import binned, windows
 from tcpknee.pages.binned import Ceiling, Density
 from tcpknee.pages.cohorts import Cohorts
 from tcpknee.pages.quantities import MIN_RTT, THROUGHPUT
@@ -20,9 +20,6 @@ summary = (
     "distances that many clients share, flat ones access rates. The dashed curve is a receive window over the RTT: "
     "what such a window lets through, where connections are limited by theirs."
 )
-LIMITED_PCT = 50
-"""Share of its busy time from which on a connection counts as limited by the receive window."""
-LIMITED_AT_LEAST = 20
 BAND_SHARE = 0.05
 """Of all connections: a distance that so many share has a name."""
 NEIGHBOURS = 4
@@ -30,41 +27,18 @@ NEIGHBOURS = 4
 BANDS_AT_MOST, PREFIXES_AT_MOST, OF_PREFIX_AT_LEAST = 5, 3, 20
 
 
-def _limited(found: Cohorts) -> tuple[int, float] | None:
-    """Connections that the receive window limits, and the median of their windows in bytes."""
-    if not {"rwnd_limited_pct", MIN_RTT.column, THROUGHPUT.column} <= found.columns:
-        return None
-    (row,) = found.ask(
-        f"""
-        select count(*) as n, median({THROUGHPUT.column} * {MIN_RTT.column} / 8e6) as window
-        from {found.connections}
-        where rwnd_limited_pct >= {LIMITED_PCT} and {THROUGHPUT.column} > 0 and {MIN_RTT.column} > 0
-        """
-    ).to_pylist()
-    return (row["n"], row["window"]) if row["n"] >= LIMITED_AT_LEAST else None
-
-
 def _ceiling(found: Cohorts) -> Ceiling | None:
-    limited = _limited(found)
-    # Bytes over milliseconds as Mbit/s.
-    return Ceiling(limited[1] * 8e-3) if limited else None
+    return windows.ceiling(found, MIN_RTT, THROUGHPUT)
 
 
 def _more(found: Cohorts, density: Density) -> str:
     """The window of the curve and how many it holds back, the bands, and who is far."""
-    said = []
-    if limited := _limited(found):
-        share = human.quantity("share", limited[0] / max(sum(found.counts.values()), 1))
-        window = human.quantity("bytes", limited[1])
-        said.append(
-            f"The receive window limited {limited[0]:,} connections ({share}) for half of their busy time or more; the "
-            f"curve is the median of their windows, {window}, over the RTT."
-        )
+    said = [windows.words(found, MIN_RTT, THROUGHPUT)]
     if bands := _bands(density):
         said.append(f"Distances that many share: {', '.join(bands)}.")
     if far := _far(found):
         said.append(f"The farthest prefixes with {OF_PREFIX_AT_LEAST} connections or more: {', '.join(far)}.")
-    return " ".join(said)
+    return " ".join(filter(None, said))
 
 
 def _bands(density: Density) -> list[str]:
