@@ -125,7 +125,7 @@ def claims() -> list[dict[str, Any]]:
             "engines": list(claim.engines),
             "ours": [f"{label} {value}" for label, value in results[claim.id][0]["ours"]] if results[claim.id] else [],
             "verdict": [f"{verdict} ({forms})" for verdict, forms in verdicts.by_verdict(results[claim.id]).items()],
-            "limits": claim.limits,
+            "limits": dict(claim.limits),
         }
         for claim in CLAIMS
     ]
