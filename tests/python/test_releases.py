@@ -10,6 +10,7 @@ import pytest
 import tcpknee
 from support import knee, refused
 from tcpknee import _core
+from tcpknee.cli.diff import called
 from tcpknee.errors import ScenarioError, UsageError
 from tcpknee.runs import engines_text, rules
 
@@ -106,6 +107,19 @@ def test_diff_of_two_kernels_names_the_rule_that_made_the_difference(tmp_path: P
     assert "grow_skb: false -> true  (8ee602c63520" in found.out
     assert "The scenarios differ in kernel: 6.9 in A, 6.10 in B." in found.out
     assert "So 4 settings of the hosts differ: knee kernel rules 6.9 6.10" in found.out
+    assert "Linux 6.10 beside Linux 6.9\n" in found.out
+
+
+@pytest.mark.parametrize(
+    ("kernels", "names"),
+    [
+        (("4.15", "5.3"), ("Linux 4.15", "Linux 5.3")),
+        (("~/linux@HEAD~1", "~/linux@HEAD"), ("linux@HEAD~1", "linux@HEAD")),
+        (("a/linux", "b/linux"), ("a/linux", "b/linux")),
+    ],
+)
+def test_runs_are_called_as_the_user_called_their_kernels(kernels: tuple[str, str], names: tuple[str, str]) -> None:
+    assert called(kernels) == names
 
 
 def test_engines_are_named_once_each(tmp_path: Path) -> None:

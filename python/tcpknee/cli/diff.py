@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,10 +92,12 @@ def command(
 
     before: Run | Path = runs[0]
     after: Run | Path = runs[-1]
+    names = None
     if kernel:
+        names = called(kernel)
         (before, after), varying = _run(runs[0], kernel, engine, workers, quiet), ("kernel", *varying)
     with Phase("Comparing the runs", quiet=quiet):
-        found = differences.diff(before, after, varying)
+        found = differences.diff(before, after, varying, names)
         lines = [] if json else differences_text.lines(found, everything=everything)
     if json:
         say.json(found.json(), allow_nan=False)
@@ -141,6 +145,14 @@ def _run(file: Path, kernels: tuple[str, ...], engine: str, workers: int | None,
                 )
             )
     return runs
+
+
+def called(kernels: Sequence[str]) -> tuple[str, str]:
+    """The runs by what the user called their kernels: without the folders that a tree is in, where that tells them
+    apart."""
+    short = [f"Linux {one}" if re.fullmatch(r"[0-9.]+", one) else one.rpartition("/")[2] for one in kernels]
+    before, after = short if short[0] != short[1] else kernels
+    return before, after
 
 
 def _tell_rules(found: Diff, workers: int | None, quiet: bool, json: bool) -> None:

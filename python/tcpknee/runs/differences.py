@@ -100,13 +100,19 @@ class Diff:
         return as_json(self)
 
 
-def diff(a: Run | str | PathLike[str], b: Run | str | PathLike[str], varying: Sequence[str] = ()) -> Diff:
+def diff(
+    a: Run | str | PathLike[str],
+    b: Run | str | PathLike[str],
+    varying: Sequence[str] = (),
+    names: tuple[str, str] | None = None,
+) -> Diff:
     """Compares two runs, given as such or by their folders. `varying`: keys of the scenario in which they may differ.
+    `names`: what they are called, if not by their folders.
 
     Raises UsageError: they differ in other keys, or have no cell in common. RunFolderError: no run is there.
     """
     a, b = (run if isinstance(run, Run) else api.open(run) for run in (a, b))
-    names = _names(a, b)
+    names = names or _names(a, b)
     keys = [key for key in _axes(a, b) if key not in varying]
     places = [_places(run, keys, name, varying) for run, name in zip((a, b), names, strict=True)]
     common = [place for place in places[0] if place in places[1]]
