@@ -207,6 +207,13 @@ struct cc_out {
 	u16 ack_now;	   /* 1: ack what arrives at once; 0 before the call */
 
 	u16 random_drawn; /* 1: `random` was drawn; 0 before the call */
+
+	/*
+	 * Of cong_avoid() and cong_control(): 1 asks the stack for a reduction
+	 * to what ssthresh() says, as after a mark. Linux lets no BPF program
+	 * ask; so a file of the kernel may, and ours do not. 0 before the call.
+	 */
+	u32 enter_cwr;
 };
 
 /*

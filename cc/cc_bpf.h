@@ -212,6 +212,7 @@ static __always_inline void cc_bpf_read(struct sock *sk, struct cc_in *in,
 	out->ecn_echo = in->ack_state & CC_ACK_STATE_ECHO;
 	out->ack_now = 0;
 	out->random_drawn = 0;
+	out->enter_cwr = 0;
 }
 
 static __always_inline void cc_bpf_read_sample(const struct rate_sample *rs,

@@ -123,6 +123,7 @@ static const struct cc_field out_fields[] = {
 	OUT(snd_cwnd_cnt), OUT(snd_ssthresh),  OUT(app_limited),
 	OUT(ret),	   OUT(ack_prior),     OUT(ack_prior_seq),
 	OUT(ecn_echo),	   OUT(ack_now),       OUT(random_drawn),
+	OUT(enter_cwr),
 };
 
 static const struct cc_field info_fields[] = {

@@ -87,6 +87,7 @@ static void fill_out(struct block *b)
 	b->out.ecn_echo = b->in.ack_state & CC_ACK_STATE_ECHO;
 	b->out.ack_now = 0;
 	b->out.random_drawn = 0;
+	b->out.enter_cwr = 0;
 }
 
 static void begin_lively(struct sequence *q, struct block *b)

@@ -187,6 +187,8 @@ mirror! {
         ack_now: u16,
         /// 1: `random` was drawn: the next call gets another.
         random_drawn: u16,
+        /// 1, of `CongAvoid` and `CongControl`: the stack is to begin a reduction, as after a mark.
+        enter_cwr: u32,
     }
 }
 

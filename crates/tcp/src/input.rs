@@ -460,7 +460,10 @@ impl Endpoint {
     ) {
         if self.has_cong_control {
             self.cc.ack_flags = ack_flag_bits(flags, ack_delayed);
-            self.call_cc(cx, Op::CongControl);
+            let out = self.call_cc_out(cx, Op::CongControl);
+            if unlikely(out.enter_cwr != 0) {
+                self.enter_cwr(cx);
+            }
             return;
         }
         if unlikely(self.recovery.in_cwnd_reduction()) {
@@ -471,9 +474,12 @@ impl Endpoint {
             false => flags.data_acked,
         } {
             self.cc.acked = newly.delivered;
-            match is_shown {
+            let out = match is_shown {
                 true => self.call_cc_again(cx, Op::CongAvoid),
-                false => _ = self.call_cc(cx, Op::CongAvoid),
+                false => self.call_cc_out(cx, Op::CongAvoid),
+            };
+            if unlikely(out.enter_cwr != 0) {
+                self.enter_cwr(cx);
             }
             self.usage.refresh(cx.jiffies());
         }

@@ -338,14 +338,14 @@ impl Endpoint {
     /// Calls an op once more in one ACK, with nothing changed since that the algorithm is shown, but for the limit of the
     /// application.
     #[inline(always)]
-    fn call_cc_again(&mut self, cx: &Cx, op: Op) {
+    fn call_cc_again(&mut self, cx: &Cx, op: Op) -> CcOut {
         self.cc.app_limited = self.rate.app_limited();
         if cfg!(debug_assertions) {
             let shown = self.cc;
             self.show(cx);
             assert_eq!(shown, self.cc, "it was shown");
         }
-        self.run_cc(cx, op);
+        self.run_cc(cx, op)
     }
 
     /// Shows the algorithm where the connection stands.
