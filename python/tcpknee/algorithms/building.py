@@ -3,8 +3,9 @@
     built = build("./mine.c")
 
 The file is compiled by the system's C compiler against the headers of the package, into a shared object that needs no
-library, and kept in the user's cache by the digest of all that it was made of. `kind` says what it is written for: the
-contract of `cc/cc.h`. A shared object of whatever kind exports `cc_file_algorithm` and `cc_file_abi` (`cc/cc_file.h`).
+library, and kept in the user's cache by the digest of all that it was made of. `kind` says what it is written for:
+"contract", that of `cc/cc.h`, or "kernel", Linux as its own congestion controls are. A shared object of whatever kind
+exports `cc_file_algorithm` and `cc_file_abi` (`cc/cc_file.h`).
 
 Whoever compiles a file runs it. So root compiles none that somebody else owns or may write.
 """
@@ -17,11 +18,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from tcpknee import _core, human, reading
+from tcpknee import _core, human, reading, say
 from tcpknee.errors import UsageError
 from tcpknee.reading import ReadFile
 
-from . import compiler, text
+from . import compiler, kernel_source, text
 
 MOST_BYTES = 1 << 20
 """Of a file with all that it includes. The longest known one has 0.1 MiB."""
@@ -57,13 +58,22 @@ def build(path: str, *, read: ReadFile = reading.program, at: str | None = None)
 def of_sources(path: str, sources: Mapping[str, str], *, may_be_quoted: bool = True) -> Built:
     """The same of texts that are known."""
     kind = _kind(path, sources)
-    text.refuse_floats(path, sources)
+    if kind == "contract":
+        text.refuse_floats(path, sources)
     digest = _digest(f"{name}\0{content}" for name, content in sources.items())
-    so_path = compiler.shared_object(path, sources, digest, HEADERS, may_be_quoted=may_be_quoted)
+    compile_it = kernel_source.shared_object if kind == "kernel" else compiler.shared_object
+    so_path = compile_it(path, sources, digest, HEADERS, may_be_quoted=may_be_quoted)
     try:
         about = _core.load_algorithm(so_path, digest)
     except UsageError as error:
+        if kind == "kernel":
+            raise kernel_source.is_none(error, path) from None
         raise UsageError(f"{path}: {error}. `knee new algorithm NAME` writes an outline.") from None
+    if kind == "kernel" and kernel_source.has_larger_state(so_path):
+        say.warn(
+            f"Note: {path} keeps more of a connection than the {kernel_source.LINUX_STATE_BYTES} bytes that Linux "
+            "gives (ICSK_CA_PRIV_SIZE): stock kernels cannot have it."
+        )
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,31}", about["name"]):
         raise UsageError(
             f'{path}: CC_ALGORITHM: got the name "{about["name"]}"; expected 32 letters, digits and _ at most.'
@@ -81,11 +91,8 @@ def _digest(parts: Iterable[str]) -> str:
 def _kind(path: str, sources: Mapping[str, str]) -> str:
     bare = [text.without_comments(content) for content in sources.values()]
     if not any(re.search(r"\bCC_ALGORITHM\s*\(", content) for content in bare):
-        if any(re.search(r"\bstruct\s+tcp_congestion_ops\b", content) for content in bare):
-            raise UsageError(
-                f"{path}: got a source of the Linux kernel (struct tcp_congestion_ops); expected one for the contract "
-                "of cc.h. `knee new algorithm NAME` writes an outline."
-            )
+        if kernel_source.is_one("\n".join(bare)):
+            return "kernel"
         headers = {name for content in sources.values() for name in text.includes(content)}
         if not any("CC_ALGORITHM(" in _header(name) for name in headers):
             raise UsageError(
@@ -115,6 +122,8 @@ def _gather(path: str, at: str, read: ReadFile) -> tuple[dict[str, str], bool]:
         try:
             content, may_be_quoted = read(f"{folder}{name}")
         except OSError as error:
+            if sources and kernel_source.is_optional(name, sources, HEADERS):
+                continue
             what = path if not sources else f'{path}: #include "{name}"'
             raise UsageError(
                 f"{what}: cannot be read: {error.strerror or error}. Expected an algorithm in C."
@@ -133,6 +142,7 @@ def _gather(path: str, at: str, read: ReadFile) -> tuple[dict[str, str], bool]:
             for other in text.includes(content)
             if not (HEADERS / PurePosixPath(other).name).is_file() and _is_below(PurePosixPath(name).parent / other)
         ]
+        waiting += kernel_source.libraries(sources)
     return sources, quotable
 
 

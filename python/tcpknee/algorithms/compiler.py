@@ -10,7 +10,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -21,9 +21,9 @@ from . import text
 
 _SECONDS = 60
 _MOST_OUTPUT_BYTES = 256 << 10
-_MOST_LINES = 20
+MOST_LINES = 20
 
-_FLAGS = (
+FLAGS = (
     "-std=gnu11",
     "-O2",
     "-fPIC",
@@ -44,19 +44,39 @@ _FLAGS = (
 _GCC = ("-ftrack-macro-expansion=0", "-fno-diagnostics-show-caret", "-fmax-errors=20")
 _CLANG = ("-fno-caret-diagnostics", "-ferror-limit=20", "-Wno-unused-command-line-argument")
 
-_ERROR = re.compile(r"(?P<file>[^\n:]+):(?P<line>\d+)(?::\d+)?: (?:fatal )?error: (?P<said>.*)")
+ERROR = re.compile(r"(?P<file>[^\n:]+):(?P<line>\d+)(?::\d+)?: (?:fatal )?error: (?P<said>.*)")
 _UNDEFINED = re.compile(r"undefined (?:reference to|symbol:) [`']?(?P<name>\w+)")
 
 
 def shared_object(path: str, sources: Mapping[str, str], digest: str, headers: Path, *, may_be_quoted: bool) -> Path:
     """The shared object of sources, of which the first is compiled; from the cache where it is there."""
     words = command(path)
-    made_of = (digest, _headers(headers), *words, _identity(words[0]), *_FLAGS)
-    name = f"{hashlib.sha256(repr(made_of).encode()).hexdigest()[:32]}.so"
-    folder = writing.user_cache() / "algorithms"
-    if not _is_own(folder / name):
-        _compile(path, sources, words, headers, folder / name, may_be_quoted)
-    return folder / name
+
+    def compile_in(folder: Path) -> None:
+        flags = [*FLAGS, *of_kind(words), f"-I{headers}", "-o", "object", next(iter(sources))]
+        failure = run([*words, *flags], folder)
+        if failure is not None:
+            raise UsageError(said(path, sources, failure, may_be_quoted, "C for the contract of cc.h"))
+
+    return cached(sources, words, (digest, _headers(headers), *FLAGS), compile_in)
+
+
+def cached(
+    sources: Mapping[str, str], words: Sequence[str], made_of: Sequence[str], compile_in: Callable[[Path], None]
+) -> Path:
+    """What a compiler makes of sources, from the cache where it is there; else `compile_in` leaves it in the folder
+    that it is given, where they are, under the name `object`."""
+    key = repr((*made_of, *words, _identity(words[0])))
+    target = writing.user_cache() / "algorithms" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
+    if not _is_own(target):
+        with writing.spill_folder() as folder:
+            for name, content in sources.items():
+                with writing.replacing(folder / name, make=True) as file:
+                    file.write(content.encode())
+            compile_in(folder)
+            with writing.replacing(target, make=True) as file:
+                file.write((folder / "object").read_bytes())
+    return target
 
 
 def command(path: str) -> list[str]:
@@ -99,30 +119,14 @@ def _is_own(file: Path) -> bool:
     return stat.S_ISREG(found[0].st_mode)
 
 
-def _compile(
-    path: str, sources: Mapping[str, str], words: Sequence[str], headers: Path, target: Path, may_be_quoted: bool
-) -> None:
-    with writing.spill_folder() as folder:
-        for name, content in sources.items():
-            with writing.replacing(folder / name, make=True) as file:
-                file.write(content.encode())
-        first = next(iter(sources))
-        of_kind = _CLANG if _is_clang(words) else _GCC
-        flags = [*_FLAGS, *of_kind, f"-I{headers}", "-o", "object", first]
-        failure = run([*words, *flags], folder)
-        if failure is not None:
-            raise UsageError(_said(path, sources, failure, may_be_quoted))
-        with writing.replacing(target, make=True) as file:
-            file.write((folder / "object").read_bytes())
-
-
 @cache
 def _version(program: str) -> str:
     return subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=20).stdout
 
 
-def _is_clang(words: Sequence[str]) -> bool:
-    return "clang" in _version(words[0])
+def of_kind(words: Sequence[str]) -> tuple[str, ...]:
+    """The flags that this compiler has its own words for."""
+    return _CLANG if "clang" in _version(words[0]) else _GCC
 
 
 def run(words: Sequence[str], folder: Path) -> str | None:
@@ -142,11 +146,11 @@ def run(words: Sequence[str], folder: Path) -> str | None:
         except subprocess.TimeoutExpired:
             return f"took more than {_SECONDS} s"
         output.seek(0)
-        said = output.read(_MOST_OUTPUT_BYTES).decode(errors="replace")
-    return None if done.returncode == 0 else said or f"ended with {done.returncode}"
+        printed = output.read(_MOST_OUTPUT_BYTES).decode(errors="replace")
+    return None if done.returncode == 0 else printed or f"ended with {done.returncode}"
 
 
-def _said(path: str, sources: Mapping[str, str], output: str, may_be_quoted: bool) -> str:
+def said(path: str, sources: Mapping[str, str], output: str, may_be_quoted: bool, expected: str) -> str:
     """What is wrong with the user's lines, one a line."""
     if not may_be_quoted:
         return (
@@ -156,7 +160,7 @@ def _said(path: str, sources: Mapping[str, str], output: str, may_be_quoted: boo
     lines: list[str] = []
     others: list[str] = []
     for line in output.splitlines():
-        found = _ERROR.match(line)
+        found = ERROR.match(line)
         name = os.path.normpath(found["file"]) if found else ""
         if found and name in sources:
             where = path if name == next(iter(sources)) else text.beside(path, name)
@@ -167,7 +171,7 @@ def _said(path: str, sources: Mapping[str, str], output: str, may_be_quoted: boo
             others.append(
                 say.printable(f"{path}: calls {found['name']}, which is not there; expected functions of its own.")
             )
-    said = list(dict.fromkeys(lines or others or [say.printable(f"{path}: {output[:300]}")]))
-    shown = [line[:500] for line in said[:_MOST_LINES]]
-    more = [f"and {len(said) - len(shown)} errors more"] if len(said) > len(shown) else []
-    return "\n".join([f"{path}: does not compile; expected C for the contract of cc.h:", *shown, *more])
+    errors = list(dict.fromkeys(lines or others or [say.printable(f"{path}: {output[:300]}")]))
+    shown = [line[:500] for line in errors[:MOST_LINES]]
+    more = [f"and {len(errors) - len(shown)} errors more"] if len(errors) > len(shown) else []
+    return "\n".join([f"{path}: does not compile; expected {expected}:", *shown, *more])

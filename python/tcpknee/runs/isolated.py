@@ -4,6 +4,7 @@ an algorithm does hurts its own repetition alone. The rows are those that the si
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tcpknee import _core, errors
+from tcpknee import _core, errors, say
 from tcpknee.algorithms import naming
 from tcpknee.errors import AlgorithmFailed, EngineError
 
@@ -138,6 +139,7 @@ class _Worker:
             self._part = stack.enter_context(tempfile.TemporaryFile())
             self._report = stack.enter_context(tempfile.TemporaryFile())
             self._stderr = stack.enter_context(tempfile.TemporaryFile())
+            self._told = 0
             self._held = stack.pop_all()
         descriptors = {"part": self._part.fileno(), "report": self._report.fileno()}
         # A session of its own: Ctrl-C in a terminal reaches this process only, which then ends its workers.
@@ -166,6 +168,7 @@ class _Worker:
             elif "error" in said:
                 raise getattr(errors, said["error"], EngineError)(said["message"])
             else:
+                self._tell()
                 with pa.OSFile(f"/proc/self/fd/{self._part.fileno()}", "rb") as source:
                     return folder.read_streams(source)
         code = self._process.wait()
@@ -173,6 +176,14 @@ class _Worker:
         self._stderr.seek(0)
         last = self._stderr.read(_MOST_WORDS).decode(errors="replace").strip().rpartition("\n")[2]
         raise _Died(f"exit code {code}{f': {last}' if last else ''}", _core.read_call(self._report.read()))
+
+    def _tell(self) -> None:
+        """Says what an algorithm printed since the last time, as a source of the kernel may."""
+        # The process goes on writing where it is.
+        printed = os.pread(self._stderr.fileno(), _MOST_WORDS, self._told)
+        self._told += len(printed)
+        for line in printed.decode(errors="replace").splitlines():
+            say.warn(say.printable(line))
 
     def _say(self, said: Mapping[str, Any]) -> None:
         assert self._process.stdin is not None
