@@ -5,9 +5,25 @@ use crate::segment::{Segment, WINDOW_FIELD_MAX};
 use crate::{Cx, HostConf};
 use knee_kit::odds::{likely, unlikely};
 
-/// What a wire packet takes in the receive buffer: half a page and an sk_buff,
-/// as drivers that build skbs on page fragments account it.
-const WIRE_TRUESIZE_BYTES: u64 = 2048 + 256;
+/// What a wire packet of up to 1500 bytes takes in the receive buffer: half a page and an sk_buff, as drivers that build skbs
+/// on page fragments account it.
+const WIRE_TRUESIZE_BYTES: u64 = 2048 + SK_BUFF_BYTES;
+const SK_BUFF_BYTES: u64 = 256;
+const PAGE_BYTES: u64 = 4096;
+/// Of half a page, for the frame with its headers: the rest is headroom (NET_SKB_PAD) and skb_shared_info.
+const HALF_PAGE_FRAME_BYTES: u64 = 2048 - 64 - 320;
+/// Headers of Ethernet, IP and TCP with timestamps.
+const FRAME_HEADER_BYTES: u64 = 14 + 52;
+
+/// What a full wire packet takes there. One that half a page does not hold lies in whole pages, as ena, virtio_net and
+/// others receive jumbo frames: three for 9001 bytes.
+fn wire_truesize(mss_bytes: u64) -> u64 {
+    let frame = mss_bytes + FRAME_HEADER_BYTES;
+    match frame <= HALF_PAGE_FRAME_BYTES {
+        true => WIRE_TRUESIZE_BYTES,
+        false => frame.div_ceil(PAGE_BYTES) * PAGE_BYTES + SK_BUFF_BYTES,
+    }
+}
 /// TCP_RMEM_TO_WIN_SCALE: ratios are of 256.
 const RATIO_SHIFT: u32 = 8;
 
@@ -24,6 +40,8 @@ pub struct ReceiveWindow {
     measures_payload: bool,
     wscale: u8,
     mss_bytes: u64,
+    /// Of the buffer, for a full wire packet.
+    wire_truesize_bytes: u64,
     rcv_mss: u64,
     rcvbuf_max_bytes: u64,
     /// Did the application ask for that size (SOCK_RCVBUF_LOCK)?
@@ -51,6 +69,7 @@ impl ReceiveWindow {
             measures_payload: conf.settings.measures_payload,
             wscale: conf.wscale,
             mss_bytes,
+            wire_truesize_bytes: wire_truesize(mss_bytes),
             // tcp_initialize_rcv_mss(): modest until data shows better.
             rcv_mss: mss_bytes.min(536),
             rcvbuf_max_bytes: conf.settings.tcp_rmem_bytes[2],
@@ -237,7 +256,7 @@ impl ReceiveWindow {
     #[cold]
     fn set_mss(&mut self, len: u64) {
         if self.measures_payload {
-            self.scaling_ratio = ((len << RATIO_SHIFT) / WIRE_TRUESIZE_BYTES).max(1);
+            self.scaling_ratio = ((len << RATIO_SHIFT) / self.wire_truesize_bytes).max(1);
         }
         self.window_clamp = self.full_window();
         self.rcv_mss = len;
@@ -250,7 +269,7 @@ impl ReceiveWindow {
         if self.rcv_ssthresh >= self.window_clamp {
             return false;
         }
-        let unread_bytes = u64::from(unread_packets) * WIRE_TRUESIZE_BYTES;
+        let unread_bytes = u64::from(unread_packets) * self.wire_truesize_bytes;
         let room = self
             .window_clamp
             .min(self.space(waiting_bytes, unread_bytes))
@@ -318,6 +337,26 @@ mod tests {
             ..Settings::untuned()
         };
         ReceiveWindow::new(&HostConf::new(settings, 1500))
+    }
+
+    #[test]
+    fn the_window_of_jumbo_frames_is_a_part_of_the_buffer_too() {
+        let settings = Settings {
+            measures_payload: true,
+            ..Settings::untuned()
+        };
+        for (mtu, truesize) in [(1500, 2304), (1664, 4352), (6010, 8448), (9001, 12_544)] {
+            let conf = HostConf::new(settings.clone(), mtu);
+            let mut window = ReceiveWindow::new(&conf);
+            assert_eq!(window.wire_truesize_bytes, truesize, "{mtu}");
+            window.measure_mss(conf.mss_bytes);
+            let share = window.win_from_space(1 << 20) as f64 / f64::from(1 << 20);
+            let expected = f64::from(conf.mss_bytes) / truesize as f64;
+            assert!(
+                (share - expected).abs() < 0.01 && share < 1.0,
+                "{mtu}: {share}"
+            );
+        }
     }
 
     #[test]
