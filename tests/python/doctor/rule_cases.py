@@ -91,6 +91,18 @@ PACING = {
         quiet={"qdiscs": [{"interface": "eth0", "kind": "fq", "handle": "8001:", "parent": "1:1", "backlog_pkts": 9}]},
         told="holds 9,800 packets",
     ),
+    "netem-on-sender": Case(
+        fires={
+            "without": ["qdiscs"],
+            "qdiscs": [{"interface": "eth0", "kind": "netem", "handle": "8001:", "parent": "root", "options": {}}],
+        },
+        quiet={
+            "without": ["qdiscs"],
+            "qdiscs": [{"interface": "eth0", "kind": "netem", "handle": "8001:", "parent": "root", "options": {}}],
+            "sysctls": {"net.ipv4.ip_forward": "1"},
+        },
+        told="on the host that sends",
+    ),
     "default-qdisc-not-applied": Case(
         fires={
             "without": ["qdiscs"],

@@ -48,6 +48,7 @@ UNMEASURED: Mapping[str, str] = {
     "fq-where-forwarded": TRAFFIC,
     "pod-departure-times": DEFECT,
     "departure-times-in-one-fifo": TRAFFIC,
+    "netem-on-sender": STATE,
     "qdisc-drops": TRAFFIC,
     "dctcp-outside": TRAFFIC,
     "far-end-window-limits": TRAFFIC,
