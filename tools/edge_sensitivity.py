@@ -54,7 +54,7 @@ CELLS: Mapping[str, Callable[[Mapping[str, np.ndarray]], Interval]] = {
     "at P50, bbr1 ÷ bbr2": lambda table: fleet.ratio(table, RATE, 0.5, "bbr1", "bbr2"),
     "at P75, bbr1 ÷ bbr2": lambda table: fleet.ratio(table, RATE, 0.75, "bbr1", "bbr2"),
     "in flight, bbr1 ÷ bbr2": lambda table: fleet.ratio(table, "inflight_pkts", 0.5, "bbr1", "bbr2"),
-    "packets/ms beyond the BDP, bbr1 - bbr2": lambda table: fleet.excess_slopes(table)[2],
+    "packets/ms beyond the BDP, bbr1 - bbr2": lambda table: fleet.inflight_slopes(table, excess=True)[2],
 }
 """What is printed of each, over connections of 1 MB or more."""
 

@@ -14,7 +14,7 @@ import pytest
 
 from support import Ended
 from tcpknee.errors import KernelUnsupported, RunFolderError
-from tcpknee.evidence.expressions import parse_value, terms_in
+from tcpknee.evidence.expressions import Chain, Node, Number, Operation, parse, parse_value, terms_in
 from tcpknee.live.qdiscs import Latency
 from tcpknee.runs import api, scenarios
 from tcpknee.runs.pool import Watcher
@@ -117,6 +117,47 @@ def test_the_form_of_a_claim_for_a_kernel_parses_and_has_the_values_that_are_sho
     assert claim.engines == BOTH and claim.on_kernel and claim.on_kernel.shows
     for _, expression in claim.on_kernel.shows:
         assert len(OfCells(scenario.cells).places(terms_in(parse_value(expression)))) == 1, expression
+
+
+def numbers(node: Node) -> list[float]:
+    """Every number in an expression."""
+    if isinstance(node, Number):
+        return [float(node.quantity.values[0])]
+    if isinstance(node, Operation):
+        return numbers(node.left) + (numbers(node.right) if node.right is not None else [])
+    return []
+
+
+def has_least_effect(chain: Chain) -> bool:
+    """Is it no mere order of two measurements? Costs of the simulator have no deviation: any difference would hold."""
+    left, right = terms_in(chain.left), terms_in(chain.right)
+    if left and right:
+        return bool(numbers(chain.left) + numbers(chain.right))
+    measured, limit = (chain.left, chain.right) if left else (chain.right, chain.left)
+    return len(terms_in(measured)) < 2 or numbers(limit) not in ([0.0], [1.0])
+
+
+@pytest.mark.parametrize(
+    ("assertion", "has"),
+    [
+        ("a.goodput < b.goodput", False),
+        ("a.goodput / b.goodput > 1", False),
+        ("0 < a.goodput - b.goodput", False),
+        ("a.goodput <= 0.95 * b.goodput", True),
+        ("a.goodput / b.goodput >= 1.05", True),
+        ("a.ring_drops > 0", True),
+    ],
+)
+def test_a_mere_order_has_no_least_effect(assertion: str, has: bool) -> None:
+    assert [has_least_effect(chain) for chain in parse(assertion)] == [has]
+
+
+@pytest.mark.parametrize("claim", SIMULATED, ids=lambda claim: claim.id)
+def test_every_comparison_of_a_claim_has_a_least_effect(claim: Claim) -> None:
+    for engine in ("sim", "kernel"):
+        text = judging.scenario_of(claim, engine).read_text(encoding="utf-8")
+        for assertion, _ in api.parse(text, claim.id).expects:
+            assert all(map(has_least_effect, parse(assertion))), (engine, assertion)
 
 
 def test_every_scenario_for_a_kernel_belongs_to_a_claim() -> None:
@@ -405,6 +446,37 @@ def test_retransmissions_are_those_of_all_segments_and_not_a_mean_over_connectio
     found = fleet.retransmitted(table, "bbr1", "bbr2")
     assert found.value == pytest.approx((10 + 400) / (10 + 100), rel=1e-3)
     assert found.low < found.value < found.high
+
+
+def interval(low: float, value: float, high: float) -> Any:
+    """Of a hundred prefixes."""
+    return SimpleNamespace(low=low, value=value, high=high, clusters=100)
+
+
+def test_reordering_is_no_claim_where_no_path_reorders(monkeypatch: pytest.MonkeyPatch) -> None:
+    def verdicts(events: float) -> list[str]:
+        value = interval(events / 2, events, 2 * events)
+        one = SimpleNamespace(value=value, base=value, word="none shown", told="", cohort="cubic", metric=None)
+        monkeypatch.setattr(fleet, "_verdicts", lambda *_: (one, one))
+        monkeypatch.setattr(fleet, "_middles", lambda *_: [])
+        found = fleet.reordering(Request(None, 1, quick=True, folder=Path("none")))
+        return [outcome.verdict for outcome in found.outcomes]
+
+    assert verdicts(2.0) == ["holds", "holds"]
+    assert verdicts(0.0) == ["fails", "holds"]
+
+
+def test_an_undecided_comparison_of_fleets_says_how_many_prefixes_would_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet, "_text", lambda found: "")
+    found = fleet._above("above 2", interval(1.75, 2.25, 2.75), 2)
+    # Twice too wide on the side of the limit: four times as many.
+    assert (found.verdict, found.needed) == ("undecided", 400)
+    assert fleet._below("below 2.5", interval(1.75, 2.25, 2.75), 2.5).needed == 400
+    assert fleet._above("above 1", interval(1.75, 2.25, 2.75), 1).needed is None
+    assert [fleet._below("", interval(*ends), 1).verdict for ends in ((0.7, 0.8, 0.9), (1.1, 1.2, 1.3))] == [
+        "holds",
+        "fails",
+    ]
 
 
 def test_a_comparison_without_an_interval_on_one_side_of_1_is_undecided() -> None:

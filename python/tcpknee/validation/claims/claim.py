@@ -42,13 +42,13 @@ class Alike:
 
 @dataclass(frozen=True)
 class Claim:
-    """`id` is the name of its scenario, if it has one. `figure` is what the article printed, "" if nothing. `shows` are
-    values of ours to stand beside it, as (label, expression of one value). `check` names one of `checks`. `quick` has
-    the keys that the short form sets otherwise, by their path, as TOML. `engines` can run it: of a claim without a
+    """`id` is the name of its scenario, if it has one. `figure` is what the article printed, "" if nothing. `shows`
+    are values of ours to stand beside it, as (label, expression of one value). `check` names one of `checks`. `quick`
+    has the keys that the short form sets otherwise, by their path, as TOML. `engines` can run it: of a claim without a
     scenario, "sim" means that no kernel has a part in it. `scenario_engines` are those that run its scenario; the
     others run its check alone. `on_kernel`: the kernel engine runs a scenario of its own. `limits` is why an engine
-    does not reproduce it, or on what its verdict depends, by the engine; `alike` what else it may show. `needs` is why
-    the other engine cannot run it."""
+    does not reproduce it, or on what its verdict depends, by the engine; `alike` what else it may show. `unit` is what
+    its evidence is counted in, `needs` is why the other engine cannot run it."""
 
     id: str
     article: str
@@ -64,6 +64,7 @@ class Claim:
     quick: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     limits: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     alike: Mapping[str, Alike] = field(default_factory=lambda: MappingProxyType({}))
+    unit: str = "repetitions"
     needs: str = ""
 
 

@@ -184,9 +184,9 @@ def reason(claim: Claim, engine: str, verdict: str, needed: int | None) -> str:
     said = [alike.reason] if alike and verdict == alike.word else []
     if verdict == UNDECIDED:
         said.append(
-            f"An interval holds both outcomes; about {needed} repetitions would decide."
+            f"An interval holds both outcomes; about {needed} {claim.unit} would decide."
             if needed is not None
-            else "An interval holds both outcomes, and how many repetitions would decide cannot be told."
+            else f"An interval holds both outcomes, and how many {claim.unit} would decide cannot be told."
         )
     return " ".join([*said, *filter(None, [claim.limits.get(engine)])])
 

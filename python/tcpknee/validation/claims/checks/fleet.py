@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 MIN_BYTES = 1_000_000
 
+_NEAR_S = 0.005
+"""What Wi-Fi gathers on both ways, and a packet's own time at 8 Mbit/s, may add to a base RTT; timestamps count whole
+milliseconds, and may take one off."""
+
 
 def retrans(request: Request) -> Found:
     """cubic < bbr2 < bbr1, of all segments of the hosts: the article has the counters of its hosts, which know no
@@ -65,29 +69,46 @@ def throughput_high(request: Request) -> Found:
 
 
 def inflight(request: Request) -> Found:
-    """bbr1 has far more in flight than bbr2."""
-    cubic, bbr1 = _verdicts(request, "inflight_pkts")
-    return Found([_above("bbr1 / bbr2 of the median in flight >= 1.5", bbr1.ratio, 1.5)], _middles(cubic, bbr1))
+    """bbr1 has far more in flight than bbr2, and bbr2 no more than cubic: medians over all samples of `unacked`, as the
+    article has them, so that a connection counts as often as it was seen."""
+    samples = _samples(_fleet(request))
+    found = {
+        (upper, lower): _over(samples, "unacked", 0.5, upper, lower, None)
+        for upper, lower in (("bbr1", "bbr2"), ("bbr2", "cubic"))
+    }
+    outcomes = [
+        _above("bbr1 / bbr2 of the median in flight >= 1.5", found["bbr1", "bbr2"], 1.5),
+        _below("bbr2 / cubic of the median in flight <= 1.05", found["bbr2", "cubic"], 1.05),
+    ]
+    ours = [(f"{upper} ÷ {lower}", _text(one)) for (upper, lower), one in found.items()]
+    return Found(outcomes, [*ours, *_middles(*_verdicts(request, "inflight_pkts"))])
 
 
 def inflight_vs_rtt(request: Request) -> Found:
-    """What is in flight beyond the BDP grows faster with the RTT under bbr1."""
-    slopes = excess_slopes(_connections(request))
-    outcome = _above("slope of the excess in flight on the least RTT: bbr1 - bbr2 > 0", slopes[2], 0)
-    ours = [(name, f"{_text(one)} packets/ms") for name, one in zip(("bbr1", "bbr2"), slopes, strict=False)]
+    """What is in flight grows faster with the RTT under bbr1, as the article plots it; beside it, beyond the BDP."""
+    table = _connections(request)
+    slopes = inflight_slopes(table, excess=False)
+    outcome = _above("slope of what is in flight on the smoothed RTT: bbr1 - bbr2 > 0", slopes[2], 0)
+    ours = [
+        (f"{name}{what}", f"{_text(one)} packets/ms")
+        for what, found in ((", in flight", slopes), (", beyond the BDP", inflight_slopes(table, excess=True)))
+        for name, one in zip(("bbr1", "bbr2"), found, strict=False)
+    ]
     return Found([outcome], ours)
 
 
-def excess_slopes(table: Mapping[str, np.ndarray]) -> tuple[Interval, Interval, Interval]:
-    """Packets in flight beyond the BDP per ms of the least RTT: of bbr1, of bbr2, and the difference."""
+def inflight_slopes(table: Mapping[str, np.ndarray], *, excess: bool) -> tuple[Interval, Interval, Interval]:
+    """Packets in flight per ms of the smoothed RTT, or those beyond the BDP per ms of the least: of bbr1, of bbr2, and
+    the difference."""
     from tcpknee.fleet.statistics import robust
 
     keep = np.isin(table["algorithm"], ("bbr1", "bbr2"))
     needed = table["delivery_rate_bits_per_sec"] * table["min_rtt_us"] / 8e6 / 1448
-    excess, rtt_ms = table["inflight_pkts"] - needed, table["min_rtt_us"] / 1000
-    keep &= np.isfinite(excess) & np.isfinite(rtt_ms)
+    found = table["inflight_pkts"] - (needed if excess else 0)
+    rtt_ms = table["min_rtt_us" if excess else "srtt_us"] / 1000
+    keep &= np.isfinite(found) & np.isfinite(rtt_ms)
     first = table["algorithm"][keep] == "bbr1"
-    x, y = rtt_ms[keep], excess[keep]
+    x, y = rtt_ms[keep], found[keep]
     columns = np.column_stack([first, first * x, ~first, ~first * x]).astype(np.float64)
     _, prefixes = np.unique(table["remote_prefix"][keep], return_inverse=True)
     of_bbr1, of_bbr2, apart = (
@@ -98,9 +119,13 @@ def excess_slopes(table: Mapping[str, np.ndarray]) -> tuple[Interval, Interval, 
 
 
 def rtt(request: Request) -> Found:
-    """bbr2 has a lower RTT than bbr1."""
+    """bbr2 has a lower RTT than bbr1, and no lower one than cubic."""
     cubic, bbr1 = _verdicts(request, "srtt_us")
-    return Found([_above("bbr1 / bbr2 of the median smoothed RTT > 1", bbr1.ratio, 1)], _middles(cubic, bbr1))
+    outcomes = [
+        _above("bbr1 / bbr2 of the median smoothed RTT > 1", bbr1.ratio, 1),
+        _below("cubic / bbr2 of the median smoothed RTT <= 1.05", cubic.ratio, 1.05),
+    ]
+    return Found(outcomes, _middles(cubic, bbr1))
 
 
 def rwnd_limited(request: Request) -> Found:
@@ -113,15 +138,19 @@ def rwnd_limited(request: Request) -> Found:
 
 
 def reordering(request: Request) -> Found:
-    """Fewer reordering events with bbr2, or no difference shown."""
+    """Fewer reordering events with bbr2, or no difference shown, where there are any."""
     cubic, bbr1 = _verdicts(request, "reord_seen")
-    outcome = fact("bbr2 has fewer events than bbr1, or no difference is shown", bbr1.word != "better", bbr1.told)
-    return Found([outcome], _middles(cubic, bbr1))
+    seen = [verdict.value.low > 0 for verdict in (cubic, bbr1)]
+    outcomes = [
+        fact("paths reorder: cubic and bbr1 have seen events", all(seen), bbr1.told),
+        fact("bbr2 has fewer events than bbr1, or no difference is shown", bbr1.word != "better", bbr1.told),
+    ]
+    return Found(outcomes, _middles(cubic, bbr1))
 
 
 def minrtt_vs_bw(request: Request) -> Found:
     """The bands of access rates are found again in min_rtt against bandwidth."""
-    bands = _true_rates(request)
+    bands = _true(request, "path.rate")
     rates = np.unique(list(bands.values()))
     table = _connections(request)
     known = np.isfinite(table["delivery_rate_bits_per_sec"])
@@ -134,14 +163,48 @@ def minrtt_vs_bw(request: Request) -> Found:
             right, total = right + int(nearest == bands[prefix]), total + 1
     share = right / max(total, 1)
     what = "the P95 of a prefix's delivery rates is nearest to its own band, for at least 90 % of prefixes"
-    outcome = fact(what, share >= 0.9, f"{right} of {total} prefixes with 5 connections or more")
-    return Found([outcome], [("prefixes in their band", f"{100 * share:.1f} % of {total}")])
+    outcomes = [
+        fact(what, share >= 0.9, f"{right} of {total} prefixes with 5 connections or more"),
+        _distances(_true(request, "path.rtt"), table),
+    ]
+    return Found(
+        outcomes,
+        [
+            ("prefixes in their band", f"{100 * share:.1f} % of {total}"),
+            ("prefixes at their distance", outcomes[1].detail),
+        ],
+    )
+
+
+def _distances(rtts_s: Mapping[str, float], table: Mapping[str, np.ndarray]) -> Outcome:
+    """A band of min_rtt is a distance: the least of a prefix is its base RTT."""
+    known = np.isfinite(table["min_rtt_us"])
+    apart_s = [
+        table["min_rtt_us"][known & (table["remote_prefix"] == prefix)].min() / 1e6 - rtts_s[prefix]
+        for prefix in np.unique(table["remote_prefix"][known])
+    ]
+    right = sum(abs(apart) <= _NEAR_S for apart in apart_s)
+    what = "the least min_rtt of a prefix is within 5 ms of its base RTT, for at least 90 % of prefixes"
+    return fact(what, right >= 0.9 * len(apart_s), f"{right} of {len(apart_s)} prefixes")
 
 
 def _above(what: str, found: Interval, least: float) -> Outcome:
     """Whether the whole interval is above it; across it is undecided."""
     verdict = "holds" if found.low >= least else "fails" if found.high < least else "undecided"
-    return Outcome(what, 0, verdict, _text(found))
+    return Outcome(what, 0, verdict, _text(found), _needed(found, least) if verdict == "undecided" else None)
+
+
+def _below(what: str, found: Interval, most: float) -> Outcome:
+    """Whether the whole interval is below it; across it is undecided."""
+    verdict = "holds" if found.high <= most else "fails" if found.low > most else "undecided"
+    return Outcome(what, 0, verdict, _text(found), _needed(found, most) if verdict == "undecided" else None)
+
+
+def _needed(found: Interval, limit: float) -> int | None:
+    """So many prefixes would decide, if the value stays: an interval narrows with the root of their number."""
+    apart = abs(found.value - limit)
+    half = found.high - found.value if limit > found.value else found.value - found.low
+    return int(np.ceil(found.clusters * (half / apart) ** 2)) if apart > 0 and np.isfinite(half) else None
 
 
 def _text(found: Interval) -> str:
@@ -210,6 +273,7 @@ def read(folder: Path, min_bytes: int = MIN_BYTES) -> dict[str, np.ndarray]:
         "remote_prefix",
         "delivery_rate_bits_per_sec",
         "min_rtt_us",
+        "srtt_us",
         "inflight_pkts",
         "data_segs_out",
         "total_retrans",
@@ -219,13 +283,28 @@ def read(folder: Path, min_bytes: int = MIN_BYTES) -> dict[str, np.ndarray]:
     return {name: table[name].to_numpy() for name in columns}
 
 
-def _true_rates(request: Request) -> dict[str, float]:
-    """The access rate of each prefix, from what the fleet was made of."""
+@cache
+def _samples(folder: Path) -> dict[str, np.ndarray]:
+    """Each sample of a connection that has moved as much by then and waits for ACKs."""
+    import pyarrow.compute as pc
+    import pyarrow.dataset as ds
+
+    columns = ["algorithm", "remote_addr", "unacked"]
+    files = sorted(folder.glob("host-*/sockets-*.parquet"))
+    chosen = (pc.field("bytes_acked") >= MIN_BYTES) & (pc.field("unacked") > 0)
+    table = ds.dataset(files).to_table(columns, filter=chosen)
+    found = {name: table[name].to_numpy(zero_copy_only=False) for name in columns}
+    prefixes = [f"{address.rpartition('.')[0]}.0/24" for address in found.pop("remote_addr")]
+    return found | {"remote_prefix": np.array(prefixes, dtype=object)}
+
+
+def _true(request: Request, key: str) -> dict[str, float]:
+    """A value of each prefix' path, from what the fleet was made of."""
     import csv
 
     with (_fleet(request) / "paths.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    return {row["prefix"]: float(parse_figure(row["path.rate"]).quantity.values[0]) for row in rows}
+    return {row["prefix"]: float(parse_figure(row[key]).quantity.values[0]) for row in rows}
 
 
 _MADE: dict[int, Path] = {}
