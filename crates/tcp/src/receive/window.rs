@@ -75,7 +75,7 @@ impl ReceiveWindow {
             rcvbuf_max_bytes: conf.settings.tcp_rmem_bytes[2],
             rcv_rtt_x8_us: 0,
             last_tsecr_ms: 0,
-            space_bytes: 10 * mss_bytes,
+            space_bytes: 0,
             space_seq: 1,
             space_since_ns: 0,
         };
@@ -89,6 +89,8 @@ impl ReceiveWindow {
         self.rcv_wnd = (space / self.mss_bytes * self.mss_bytes).max(self.mss_bytes);
         self.rcv_ssthresh = self.rcv_wnd;
         self.window_clamp = space;
+        // tcp_init_buffer_space(): a window that is read whole in a round trip lets the buffer grow.
+        self.space_bytes = (10 * self.mss_bytes).min(self.rcv_wnd);
     }
 
     /// SO_RCVBUF: twice what is asked for, at least SOCK_MIN_RCVBUF, and it does not grow.
@@ -356,6 +358,20 @@ mod tests {
                 (share - expected).abs() < 0.01 && share < 1.0,
                 "{mtu}: {share}"
             );
+        }
+    }
+
+    /// Source: Linux 72d05c00d7ec, "tcp: select sane initial rcvq_space.space for big MSS".
+    #[test]
+    fn a_first_window_that_is_read_whole_lets_the_buffer_grow_whatever_the_mtu() {
+        let settings = Settings {
+            tcp_rmem_bytes: [4_096, 131_072, 6 << 20],
+            ..Settings::untuned()
+        };
+        for (mtu, space) in [(1500, 14_480), (9001, 7 * 8_949)] {
+            let window = ReceiveWindow::new(&HostConf::new(settings.clone(), mtu));
+            assert_eq!(window.space_bytes, space, "{mtu}");
+            assert!(window.space_bytes <= window.rcv_wnd, "{mtu}");
         }
     }
 
