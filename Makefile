@@ -115,7 +115,7 @@ SEED ?= 1
 against: ## a kernel's own tcp_NAME.c beside cc/NAME.c: KERNEL_FILE=.../tcp_cubic.c ALGORITHM=cubic (docs/against.md)
 	@[ -n "$(KERNEL_FILE)" ] && [ -n "$(ALGORITHM)" ] || \
 	    { echo "make against: give KERNEL_FILE=.../tcp_NAME.c and ALGORITHM=NAME (docs/against.md)" >&2; exit 2; }
-	$(PYTHON) tools/against/against.py $(KERNEL_FILE) $(ALGORITHM) --random $(RANDOM) --seed $(SEED) $(SET:%=--set %)
+	$(PYTHON) tools/against/against.py $(KERNEL_FILE) $(ALGORITHM) --random $(RANDOM) --seed $(SEED) $(SET:%=--second %)
 
 FUZZ_INPUTS ?= 10000000
 .PHONY: fuzz

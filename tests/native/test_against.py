@@ -1,7 +1,8 @@
-"""The harness of docs/against.md builds and runs, on a stand-in for a kernel's file: our own algorithm in its form."""
+"""The harness of docs/against.md builds and runs, on ours itself and on small files in the kernel's words."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -12,19 +13,20 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 HARNESS = ROOT / "tools/against/against.py"
-STANDIN = ROOT / "tools/against/standin.c"
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 
 
-def against(algorithm: str, out: Path, *words: str, file: Path = STANDIN) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, HARNESS, file, algorithm, "--out", out, *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+def against(algorithm: str, out: Path, *words: str, file: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, HARNESS, file or ROOT / f"cc/{algorithm}.c", algorithm, "--out", out, *words]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, "XDG_CACHE_HOME": str(out / "cache")}
+    )
 
 
 # One with a window, one with a model, and the one that also hears of each lost packet.
 @pytest.mark.parametrize("algorithm", ["reno", "dctcp", "bbr1", "bbr3"])
-def test_an_algorithm_is_equal_to_itself_in_the_kernels_form(algorithm: str, tmp_path: Path) -> None:
+def test_an_algorithm_is_equal_to_itself(algorithm: str, tmp_path: Path) -> None:
     done = against(algorithm, tmp_path, "--class", "loss", "--random", "3")
     assert done.returncode == 0, done.stdout + done.stderr
     shares = re.findall(r"(\d+) +(\d+\.\d+) %", done.stdout)
@@ -33,8 +35,39 @@ def test_an_algorithm_is_equal_to_itself_in_the_kernels_form(algorithm: str, tmp
     assert all(int(acks) > 500 for acks, _ in shares)
 
 
+# In the words of a kernel's file: reno, whose window is a segment larger from the ACK of the parameter on.
+FLAWED = """
+#include <net/tcp.h>
+static unsigned int flaw;
+module_param(flaw, uint, 0644);
+struct state { u32 acks; };
+static void cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	struct state *s = inet_csk_ca(sk);
+
+	tcp_reno_cong_avoid(sk, ack, acked);
+	if (++s->acks == flaw)
+		tcp_sk(sk)->snd_cwnd++;
+}
+static struct tcp_congestion_ops ops = {
+	.name = "flawed", .ssthresh = tcp_reno_ssthresh, .undo_cwnd = tcp_reno_undo_cwnd, .cong_avoid = cong_avoid,
+};
+static int start(void) { return tcp_register_congestion_control(&ops); }
+module_init(start);
+"""
+
+
+def test_a_file_in_the_kernels_words_is_equal_to_ours_that_does_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "tcp_flawed.c"
+    file.write_text(FLAWED, encoding="utf-8")
+    done = against("reno", tmp_path / "out", "--random", "3", file=file)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_one_segment_more_is_found_with_its_ack_and_makes_the_exit_code_1(tmp_path: Path) -> None:
-    done = against("reno", tmp_path, "--class", "1 BDP", "--kernel", "flaw=300")
+    file = tmp_path / "tcp_flawed.c"
+    file.write_text(FLAWED, encoding="utf-8")
+    done = against("reno", tmp_path / "out", "--class", "1 BDP", "--first", "flaw=300", file=file)
     assert done.returncode == 1, done.stdout + done.stderr
     told = re.search(r'difference of snd_cwnd: "1 BDP", seed 1, ACK (\d+): kernel (\d+), ours (\d+)', done.stdout)
     assert told
@@ -47,7 +80,6 @@ def test_one_segment_more_is_found_with_its_ack_and_makes_the_exit_code_1(tmp_pa
 # reduction does not end with its window at the threshold, or is not over 300 ACKs later.
 ENTERS_CWR = """
 #include <net/tcp.h>
-void abort(void);
 struct state { u32 acks, ends; };
 static void cong_avoid(struct sock *sk, u32 ack, u32 acked)
 {
@@ -58,14 +90,14 @@ static void cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	else
 		tcp_reno_cong_avoid(sk, ack, acked);
 	if (s->acks == 600 && !s->ends)
-		abort();
+		BUG();
 }
 static void cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
 	struct state *s = inet_csk_ca(sk);
 
 	if (event == CA_EVENT_COMPLETE_CWR && !s->ends++ && tcp_sk(sk)->snd_cwnd != tcp_sk(sk)->snd_ssthresh)
-		abort();
+		BUG();
 }
 static struct tcp_congestion_ops ops = {
 	.name = "enters_cwr", .ssthresh = tcp_reno_ssthresh, .undo_cwnd = tcp_reno_undo_cwnd,
@@ -96,7 +128,6 @@ def test_a_kernels_algorithm_that_enters_cwr_is_reduced_in_proportion_and_told_o
 # As of Linux 7.1: the start of sending is an op of its own, and no event any more. With other words that are new since.
 STARTS = """
 #include <net/tcp.h>
-void abort(void);
 static void begin(struct sock *sk)
 {
 	u32 *one = kzalloc_objs(one[0], 1, GFP_NOWAIT);
@@ -107,7 +138,7 @@ static void begin(struct sock *sk)
 static void cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
 	if (event == CA_EVENT_TX_START)
-		abort();
+		BUG();
 }
 static struct tcp_congestion_ops ops = {
 	.name = "starts", .ssthresh = tcp_reno_ssthresh, .undo_cwnd = tcp_reno_undo_cwnd,
@@ -131,8 +162,8 @@ def test_a_start_of_sending_goes_to_the_op_that_kernels_since_7_1_have_for_it(tm
     ("algorithm", "words", "said"),
     [
         ("reno", ("--class", "no such class"), 'is there a class with "no such class" in its name?'),
-        ("reno", ("--set", "gain=3"), "reno has no parameter for --set gain=3"),
-        ("reno", ("--kernel", "gain=3"), "the kernel's file has no parameter for --kernel gain=3"),
+        ("reno", ("--second", "gain=3"), "reno has no parameter for gain=3"),
+        ("reno", ("--first", "gain=3"), "reno has no parameter for gain=3"),
         ("nothing", (), "no file cc/nothing.c; ALGORITHM is a name of cc/algorithms.def"),
     ],
 )

@@ -7,8 +7,27 @@
 #ifndef KNEE_AGAINST_H
 #define KNEE_AGAINST_H
 
-#include "stub.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "cc_algorithm.h"
+#include "kernel/tlp.h"
+
+#define HZ 1000
+
+#define min(a, b)                       \
+	({                              \
+		__typeof__(a) a_ = (a); \
+		__typeof__(b) b_ = (b); \
+		a_ < b_ ? a_ : b_;      \
+	})
+#define max(a, b)                       \
+	({                              \
+		__typeof__(a) a_ = (a); \
+		__typeof__(b) b_ = (b); \
+		a_ > b_ ? a_ : b_;      \
+	})
 
 /* ---- scenarios ---------------------------------------------------------- */
 
@@ -62,12 +81,54 @@ u64 against_next(u64 *state);
 
 /* ---- the two sides ------------------------------------------------------ */
 
-/* What an algorithm decides. The kernel's is in the socket. */
+/* What an algorithm decides, and what it was before a reduction. */
 struct decided {
 	u64 pacing_rate;
 	u32 pacing_status;
 	u32 snd_cwnd, snd_cwnd_cnt, snd_ssthresh;
 	u32 prior_cwnd, prior_ssthresh;
+};
+
+/* What the sender knows, in the words and scales of Linux. */
+struct sender {
+	u64 tcp_mstamp; /* us */
+	u64 clock_ns, tcp_wstamp_ns;
+	u64 delivered_mstamp; /* us */
+	u64 max_pacing_rate;
+	u32 jiffies, lsndtime;
+	u32 snd_cwnd_clamp;
+	u32 snd_una, snd_nxt;
+	u32 packets_out, sacked_out, lost_out, retrans_out, max_packets_out;
+	u32 delivered, delivered_ce, lost, app_limited;
+	u32 srtt_us; /* of us, << 3 */
+	u32 min_rtt_us;
+	u32 mss_cache, gso_max_size;
+	u32 reordering;
+	u32 undo_marker, high_seq;
+	u32 ca_state, ecn_mode;
+	u32 is_cwnd_limited;
+	u32 rcv_tsval, rcv_tsecr;
+};
+
+/* A packet as it was sent: a segment. */
+struct packet {
+	u32 seq, end_seq;
+	u64 delivered_mstamp, first_tx_mstamp;
+	u32 delivered, delivered_ce, in_flight, lost;
+	u32 is_app_limited;
+};
+
+/* What an ACK tells; rate_sample of Linux. */
+struct sample {
+	u64 prior_mstamp;
+	u32 prior_delivered, prior_delivered_ce, prior_lost;
+	u32 tx_in_flight;
+	s32 delivered, delivered_ce, lost;
+	s64 interval_us, rtt_us;
+	u32 snd_interval_us, rcv_interval_us;
+	u32 losses, acked_sacked, prior_in_flight, last_end_seq;
+	u32 is_app_limited, is_retrans, is_ack_delayed;
+	u32 is_ece, is_acking_tlp_retrans_seq;
 };
 
 enum kind { CWND, PACING, SSTHRESH, PHASE, N_KINDS };
@@ -77,8 +138,8 @@ struct difference {
 	int is_set;
 	struct scenario scenario;
 	u64 ack;
-	u64 kernel, ours;
-	u32 phase_kernel, phase_ours; /* before this ACK */
+	u64 values[2];
+	const char *phases[2]; /* before this ACK */
 	struct cc_in in;
 	struct decided before;
 };
@@ -87,42 +148,57 @@ struct score {
 	u64 acks, equal, differ[N_KINDS];
 };
 
-extern struct tcp_sock against_socket;
-extern struct decided against_ours;
-extern struct tcp_congestion_ops *against_kernel_ops;
-extern const struct cc_algorithm *against_algorithm;
+/* The first closes the loop: its window and its rate decide what is sent. */
+extern const struct cc_algorithm *against_algorithms[2];
+extern struct decided against_decided[2];
+extern struct sender against_sender;
+#define FIRST against_decided[0]
+#define SECOND against_decided[1]
+#define TP (&against_sender)
 
-int against_sides_begin(const struct scenario *s, const char *const *sets,
-			int n_sets, const char *const *kernel_sets,
-			int n_kernel_sets);
+static inline u32 against_in_flight(void)
+{
+	return TP->packets_out - (TP->sacked_out + TP->lost_out) +
+	       TP->retrans_out;
+}
+
+/* Does the algorithm set the window at every ACK? Both do, or neither. */
+static inline int against_has_cong_control(void)
+{
+	return against_algorithms[0]->ops[CC_OP_cong_control] != 0;
+}
+
+struct settings {
+	const char *words[2][16]; /* NAME=VALUE, of each side */
+	int n[2];
+};
+
+int against_sides_begin(const struct scenario *s, const struct settings *sets);
 void against_sides_init(void);
 /* One random number for several ops, where each side decides in another. */
 void against_hold_random(int hold);
 
 /* Ops, run on both sides. */
-void against_set_state(u8 state);
-void against_event(enum tcp_ca_event event);
+void against_set_state(u32 state);
+void against_event(u32 event);
 void against_take_ssthresh(void);
 void against_take_undo(void);
-void against_marked_lost(struct sk_buff *skb);
+void against_marked_lost(const struct packet *packet);
 void against_ack_event(u32 flags);
-void against_pkts_acked(const struct ack_sample *sample);
-void against_cong_avoid(u32 ack, u32 acked);
-void against_cong_control(u32 ack, int flag, const struct rate_sample *rs);
+void against_pkts_acked(u32 acked, s64 rtt_us, u32 in_flight_bytes);
+void against_cong_avoid(u32 acked);
+void against_cong_control(u32 flags, const struct sample *rs);
 void against_compare(struct score *score, struct difference *first);
+/* Of one side. */
+u32 against_ask_ssthresh(u32 side);
+void against_tell_event(u32 side, u32 event);
 
-/* `in` as the BPF shell fills it from the socket; for the stand-in. */
-void against_fill(struct cc_in *in, const struct sock *sk);
-/* The bits of cc.h for CA_ACK_*. */
-u32 against_ack_flags(u32 flags);
-void against_fill_sample(struct cc_in *in, const struct rate_sample *rs,
-			 u32 flags);
-
-/* CWR that the kernel's algorithm entered by itself (own_cwr.c). */
+/* CWR that an algorithm entered by itself (own_cwr.c). */
 void against_own_cwr_reset(void);
-int against_own_cwr_is_on(void);
-int against_own_cwr_is_taken_over(void);
-int against_own_cwr_reduces(u32 acked);
+void against_own_cwr_enter(u32 side);
+int against_own_cwr_is_on(u32 side);
+int against_own_cwr_is_taken_over(u32 side);
+int against_own_cwr_reduces(u32 side, u32 acked);
 
 /* ---- the world ---------------------------------------------------------- */
 

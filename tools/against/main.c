@@ -1,29 +1,20 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
  * against [--random N] [--seed S] [--class TEXT] [--only SEED]
- *	   [--set NAME=VALUE]... [--kernel NAME=VALUE]...
+ *	   [--first NAME=VALUE]... [--second NAME=VALUE]... FIRST.so SECOND.so
  *
- * Runs the kernel's file and ours through every class and N random scenarios;
- * prints the share of ACKs after which both had decided the same, and the first
- * difference of each kind. Exit code 0: none, 1: some, 2: cannot run.
+ * Runs two algorithms, each a shared object of cc_file.h, through every class
+ * and N random scenarios; prints the share of ACKs after which both had decided
+ * the same, and the first difference of each kind. Exit code 0: none, 1: some,
+ * 2: cannot run.
  */
+#include <dlfcn.h>
+
 #include "against.h"
 
-#ifndef AGAINST_ALGORITHM
-#error "build it with tools/against/against.py, which says which algorithm"
-#endif
-#define AGAINST_JOIN_(a, b) a##b
-#define AGAINST_JOIN(a, b) AGAINST_JOIN_(a, b)
-extern const struct cc_algorithm AGAINST_JOIN(cc_algorithm_, AGAINST_ALGORITHM);
-const struct cc_algorithm *against_algorithm =
-	&AGAINST_JOIN(cc_algorithm_, AGAINST_ALGORITHM);
-
-int against_register(void);
-
-#define MAX_SETS 16
-static const char *sets[MAX_SETS], *kernel_sets[MAX_SETS];
-static int n_sets, n_kernel_sets;
+static struct settings sets;
 static struct difference first[N_KINDS];
+static const char *const names[2] = { "kernel", "ours" };
 
 static void print_share(const char *name, const struct score *score)
 {
@@ -55,9 +46,14 @@ static void print_difference(u32 k)
 
 	if (!d->is_set)
 		return;
-	printf("\nfirst difference of %s: \"%s\", seed %llu, ACK %llu: kernel %llu, ours %llu\n",
-	       against_kinds[k], d->scenario.name, d->scenario.seed, d->ack,
-	       d->kernel, d->ours);
+	printf("\nfirst difference of %s: \"%s\", seed %llu, ACK %llu: ",
+	       against_kinds[k], d->scenario.name, d->scenario.seed, d->ack);
+	if (k == PHASE)
+		printf("%s %s, %s %s\n", names[0], d->phases[0], names[1],
+		       d->phases[1]);
+	else
+		printf("%s %llu, %s %llu\n", names[0], d->values[0], names[1],
+		       d->values[1]);
 	print_scenario(&d->scenario);
 	printf("    now %llu us, delivered %u, lost %u, state %u, packets out %u, sacked %u, lost out %u, retransmitted %u, app_limited %u, cwnd-limited %u, min_rtt %u us\n",
 	       i->now_us, i->delivered, i->lost, i->ca_state, i->packets_out,
@@ -68,9 +64,11 @@ static void print_difference(u32 k)
 	       i->rs_prior_delivered, i->rs_rtt_us, i->rs_acked_sacked,
 	       i->rs_losses, i->rs_prior_in_flight, i->rs_tx_in_flight,
 	       i->rs_lost, i->rs_is_app_limited);
-	printf("    before: snd_cwnd %u, pacing %llu, phase %u and %u\n",
-	       d->before.snd_cwnd, d->before.pacing_rate, d->phase_kernel,
-	       d->phase_ours);
+	printf("    before: snd_cwnd %u, pacing %llu", d->before.snd_cwnd,
+	       d->before.pacing_rate);
+	if (k != PHASE && *d->phases[0] && *d->phases[1])
+		printf(", phases %s and %s", d->phases[0], d->phases[1]);
+	printf("\n");
 }
 
 static void add(struct score *sum, const struct score *one)
@@ -86,7 +84,7 @@ static void add(struct score *sum, const struct score *one)
 static int run_one(const struct scenario *s, struct score *score)
 {
 	memset(score, 0, sizeof(*score));
-	if (!against_sides_begin(s, sets, n_sets, kernel_sets, n_kernel_sets))
+	if (!against_sides_begin(s, &sets))
 		return 0;
 	against_run(s, score, first);
 	return 1;
@@ -95,8 +93,30 @@ static int run_one(const struct scenario *s, struct score *score)
 static int usage(void)
 {
 	fprintf(stderr,
-		"usage: against [--random N] [--seed S] [--class TEXT] [--only SEED] [--set NAME=VALUE] [--kernel NAME=VALUE]\n");
+		"usage: against [--random N] [--seed S] [--class TEXT] [--only SEED] [--first NAME=VALUE] [--second NAME=VALUE] FIRST.so SECOND.so\n");
 	return 2;
+}
+
+static const struct cc_algorithm *load(const char *file)
+{
+	void *object = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+	const struct cc_algorithm *const *algorithm =
+		object ? dlsym(object, "cc_file_algorithm") : NULL;
+	const u32 *abi = object ? dlsym(object, "cc_file_abi") : NULL;
+
+	if (algorithm && *algorithm && abi && *abi == CC_ABI)
+		return *algorithm;
+	fprintf(stderr, "against: %s is no algorithm of this cc.h\n",
+		file);
+	return NULL;
+}
+
+static int take(u32 side, const char *word)
+{
+	if (sets.n[side] == 16)
+		return 0;
+	sets.words[side][sets.n[side]++] = word;
+	return 1;
 }
 
 int main(int argc, char **argv)
@@ -107,41 +127,42 @@ int main(int argc, char **argv)
 	u32 c, k;
 	int a;
 
-	for (a = 1; a < argc; a += 2) {
-		if (a + 1 == argc)
-			return usage();
+	for (a = 1; a + 2 < argc; a += 2) {
+		const char *value = argv[a + 1];
+
 		if (!strcmp(argv[a], "--random"))
-			n_random = strtoull(argv[a + 1], NULL, 10);
+			n_random = strtoull(value, NULL, 10);
 		else if (!strcmp(argv[a], "--seed"))
-			seed = strtoull(argv[a + 1], NULL, 10);
+			seed = strtoull(value, NULL, 10);
 		else if (!strcmp(argv[a], "--only"))
-			only = strtoull(argv[a + 1], NULL, 10);
+			only = strtoull(value, NULL, 10);
 		else if (!strcmp(argv[a], "--class"))
-			class = argv[a + 1];
-		else if (!strcmp(argv[a], "--set") && n_sets < MAX_SETS)
-			sets[n_sets++] = argv[a + 1];
-		else if (!strcmp(argv[a], "--kernel") &&
-			 n_kernel_sets < MAX_SETS)
-			kernel_sets[n_kernel_sets++] = argv[a + 1];
+			class = value;
+		else if (!strcmp(argv[a], "--first") && take(0, value))
+			continue;
+		else if (!strcmp(argv[a], "--second") && take(1, value))
+			continue;
 		else
 			return usage();
 	}
+	if (a + 2 != argc)
+		return usage();
 	setvbuf(stdout, NULL, _IOLBF, 0); /* a line as soon as it is known */
-	against_register();
-	if (!against_kernel_ops) {
-		fprintf(stderr,
-			"against: the kernel's file registers no congestion control\n");
-		return 2;
+	for (k = 0; k < 2; k++) {
+		against_algorithms[k] = load(argv[a + (int)k]);
+		if (!against_algorithms[k])
+			return 2;
 	}
-	if (!against_kernel_ops->cong_control !=
-	    !against_algorithm->ops[CC_OP_cong_control]) {
+	if (!against_algorithms[0]->ops[CC_OP_cong_control] !=
+	    !against_algorithms[1]->ops[CC_OP_cong_control]) {
 		fprintf(stderr,
 			"against: only one of the kernel's %s and our %s has cong_control: not the same algorithm\n",
-			against_kernel_ops->name, against_algorithm->name);
+			against_algorithms[0]->name,
+			against_algorithms[1]->name);
 		return 2;
 	}
-	printf("kernel's %s against our %s\n", against_kernel_ops->name,
-	       against_algorithm->name);
+	printf("kernel's %s against our %s\n", against_algorithms[0]->name,
+	       against_algorithms[1]->name);
 	printf("%-42s %9s %11s %10s %10s %10s %10s\n", "", "ACKs", "all equal",
 	       "cwnd", "pacing", "ssthresh", "phase");
 	for (c = 0; c < against_n_classes && !only; c++) {

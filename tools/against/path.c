@@ -21,10 +21,9 @@ struct segment *world_at(u32 seq)
 void world_set_clock(u64 ns)
 {
 	w.now_ns = ns;
-	against_clock_ns = ns;
-	against_jiffies = 1000 + (u32)(ns / (1000000000ull / HZ));
+	TP->clock_ns = ns;
+	TP->jiffies = 1000 + (u32)(ns / (1000000000ull / HZ));
 	TP->tcp_mstamp = ns / 1000;
-	TP->tcp_clock_cache = ns;
 }
 
 /* ---- the path ----------------------------------------------------------- */
@@ -181,8 +180,8 @@ u32 world_has_data(void)
 
 void world_check_app_limited(void)
 {
-	u32 in_flight = tcp_packets_in_flight(TP);
+	u32 in_flight = against_in_flight();
 
-	if (in_flight < TP->snd_cwnd && TP->lost_out <= TP->retrans_out)
+	if (in_flight < FIRST.snd_cwnd && TP->lost_out <= TP->retrans_out)
 		TP->app_limited = max(TP->delivered + in_flight, 1u);
 }

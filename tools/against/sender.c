@@ -18,7 +18,7 @@ void world_arm_timers(void)
 {
 	w.rto_ns = TP->packets_out ? w.now_ns + rto_length_ns() : NEVER;
 	w.tlp_ns = NEVER;
-	if (w.s->tlp && TP->packets_out && STATE == TCP_CA_Open &&
+	if (w.s->tlp && TP->packets_out && STATE == CC_CA_OPEN &&
 	    !TP->sacked_out && TP->srtt_us && !w.tlp_is_active)
 		w.tlp_ns = w.now_ns + 1000ull * ((TP->srtt_us >> 3) * 2) +
 			   2 * MSEC_NS;
@@ -27,12 +27,12 @@ void world_arm_timers(void)
 void world_transmit(u32 seq, u32 is_retrans)
 {
 	struct segment *g = world_at(seq);
-	struct tcp_skb_cb *cb = &g->skb.cb;
+	struct packet *cb = &g->packet;
 
 	TP->tcp_wstamp_ns = max(TP->tcp_wstamp_ns, w.now_ns);
-	if (!tcp_packets_in_flight(TP))
-		against_event(CA_EVENT_TX_START);
-	TP->lsndtime = against_jiffies;
+	if (!against_in_flight())
+		against_event(CC_EVENT_TX_START);
+	TP->lsndtime = TP->jiffies;
 	if (!is_retrans) {
 		memset(g, 0, sizeof(*g));
 		cb->seq = seq * w.s->mss;
@@ -42,12 +42,12 @@ void world_transmit(u32 seq, u32 is_retrans)
 		w.first_tx_us = TP->tcp_mstamp;
 		TP->delivered_mstamp = TP->tcp_mstamp;
 	}
-	cb->tx.first_tx_mstamp = w.first_tx_us;
-	cb->tx.delivered_mstamp = TP->delivered_mstamp;
-	cb->tx.delivered = TP->delivered;
-	cb->tx.delivered_ce = TP->delivered_ce;
-	cb->tx.lost = TP->lost;
-	cb->tx.is_app_limited = TP->app_limited != 0;
+	cb->first_tx_mstamp = w.first_tx_us;
+	cb->delivered_mstamp = TP->delivered_mstamp;
+	cb->delivered = TP->delivered;
+	cb->delivered_ce = TP->delivered_ce;
+	cb->lost = TP->lost;
+	cb->is_app_limited = TP->app_limited != 0;
 	if (is_retrans) {
 		g->is_retrans = g->was_retrans = 1;
 		TP->retrans_out++;
@@ -56,15 +56,15 @@ void world_transmit(u32 seq, u32 is_retrans)
 		w.nxt++;
 		TP->snd_nxt = w.nxt * w.s->mss;
 	}
-	cb->tx.in_flight = tcp_packets_in_flight(TP);
+	cb->in_flight = against_in_flight();
 	g->sent_ns = w.now_ns;
 	g->order = ++w.last_order;
 	w.sent[w.sent_tail++ & (WINDOW - 1)] =
 		(struct transmission){ .seq = seq, .order = w.last_order };
 	world_into_path(seq);
-	if (SK->sk_pacing_status != SK_PACING_NONE && SK->sk_pacing_rate)
+	if (FIRST.pacing_status != CC_PACING_NONE && FIRST.pacing_rate)
 		TP->tcp_wstamp_ns +=
-			1000000000ull * w.s->mss / SK->sk_pacing_rate;
+			1000000000ull * w.s->mss / FIRST.pacing_rate;
 	if (w.rto_ns == NEVER || !is_retrans)
 		world_arm_timers();
 }
@@ -95,19 +95,19 @@ static void validate_cwnd(u32 is_limited)
 /* Idle for longer than the RTO: window algorithms begin smaller (RFC 2861). */
 static void restart_after_idle(void)
 {
-	u32 i, idle = against_jiffies - TP->lsndtime;
+	u32 i, idle = TP->jiffies - TP->lsndtime;
 	u32 rto = (u32)(rto_length_ns() / (1000000000ull / HZ));
-	u32 *cwnds[2] = { &TP->snd_cwnd, &against_ours.snd_cwnd };
-	u32 *thresholds[2] = { &TP->snd_ssthresh, &against_ours.snd_ssthresh };
+	u32 *cwnds[2] = { &FIRST.snd_cwnd, &SECOND.snd_cwnd };
+	u32 *thresholds[2] = { &FIRST.snd_ssthresh, &SECOND.snd_ssthresh };
 
-	if (against_kernel_ops->cong_control || TP->packets_out ||
+	if (against_has_cong_control() || TP->packets_out ||
 	    !w.last_order || idle <= rto)
 		return;
-	against_event(CA_EVENT_CWND_RESTART);
+	against_event(CC_EVENT_CWND_RESTART);
 	for (i = 0; i < 2; i++) {
 		u32 left = idle;
 
-		if (i || !against_own_cwr_is_on())
+		if (!against_own_cwr_is_on(i))
 			*thresholds[i] = max(*thresholds[i],
 					     *cwnds[i] / 2 + *cwnds[i] / 4);
 		while (left > rto && *cwnds[i] > w.s->init_cwnd) {
@@ -122,7 +122,7 @@ void world_send_all(void)
 {
 	u32 seq, burst = max(w.s->burst, 1u), n = 0, is_limited = 0;
 
-	if (SK->sk_pacing_status != SK_PACING_NONE &&
+	if (FIRST.pacing_status != CC_PACING_NONE &&
 	    TP->tcp_wstamp_ns > w.now_ns)
 		return;
 	for (;;) {
@@ -134,7 +134,7 @@ void world_send_all(void)
 		}
 		if (!is_retrans)
 			restart_after_idle();
-		if (tcp_packets_in_flight(TP) >= min(TP->snd_cwnd, MAX_CWND)) {
+		if (against_in_flight() >= min(FIRST.snd_cwnd, MAX_CWND)) {
 			is_limited = 1;
 			break;
 		}
@@ -149,10 +149,10 @@ void world_send_all(void)
 		} else {
 			world_transmit(w.nxt, 0);
 		}
-		if (SK->sk_pacing_status != SK_PACING_NONE && ++n >= burst)
+		if (FIRST.pacing_status != CC_PACING_NONE && ++n >= burst)
 			break;
 	}
-	validate_cwnd(is_limited || tcp_packets_in_flight(TP) >= TP->snd_cwnd);
+	validate_cwnd(is_limited || against_in_flight() >= FIRST.snd_cwnd);
 }
 
 /* ---- recovery ----------------------------------------------------------- */
@@ -171,7 +171,7 @@ static void mark_lost(u32 seq)
 	}
 	TP->lost++;
 	w.lost_queue[w.lost_tail++ & (WINDOW - 1)] = seq;
-	against_marked_lost(&g->skb);
+	against_marked_lost(&g->packet);
 }
 
 /* A transmission is lost when three later ones have arrived. */
@@ -193,16 +193,16 @@ void world_find_losses(void)
 
 void world_note_reduction(u32 is_undoable)
 {
-	TP->prior_cwnd = TP->snd_cwnd;
-	against_ours.prior_cwnd = against_ours.snd_cwnd;
-	TP->prior_ssthresh = is_undoable
-				     ? max(TP->snd_ssthresh,
-					   TP->snd_cwnd / 2 + TP->snd_cwnd / 4)
+	FIRST.prior_cwnd = FIRST.snd_cwnd;
+	SECOND.prior_cwnd = SECOND.snd_cwnd;
+	FIRST.prior_ssthresh = is_undoable
+				     ? max(FIRST.snd_ssthresh,
+					   FIRST.snd_cwnd / 2 + FIRST.snd_cwnd / 4)
 				     : 0;
-	against_ours.prior_ssthresh =
-		is_undoable ? max(against_ours.snd_ssthresh,
-				  against_ours.snd_cwnd / 2 +
-					  against_ours.snd_cwnd / 4)
+	SECOND.prior_ssthresh =
+		is_undoable ? max(SECOND.snd_ssthresh,
+				  SECOND.snd_cwnd / 2 +
+					  SECOND.snd_cwnd / 4)
 			    : 0;
 	TP->undo_marker = is_undoable;
 	w.tlp_is_active = 0; /* it decides nothing any more */
@@ -214,36 +214,36 @@ void world_enter_recovery(void)
 {
 	world_note_reduction(1);
 	TP->high_seq = w.nxt;
-	against_set_state(TCP_CA_Recovery);
+	against_set_state(CC_CA_RECOVERY);
 }
 
 void world_enter_cwr(void)
 {
-	if (STATE >= TCP_CA_CWR)
+	if (STATE >= CC_CA_CWR)
 		return;
 	world_note_reduction(0);
 	TP->high_seq = w.nxt;
-	against_set_state(TCP_CA_CWR);
+	against_set_state(CC_CA_CWR);
 }
 
 /* For algorithms without cong_control() the stack sets the window. */
 void world_end_reduction(void)
 {
-	if (against_kernel_ops->cong_control)
+	if (against_has_cong_control())
 		return;
-	if (TP->snd_ssthresh < TCP_INFINITE_SSTHRESH)
-		TP->snd_cwnd = TP->snd_ssthresh;
-	if (against_ours.snd_ssthresh < TCP_INFINITE_SSTHRESH)
-		against_ours.snd_cwnd = against_ours.snd_ssthresh;
-	against_event(CA_EVENT_COMPLETE_CWR);
+	if (FIRST.snd_ssthresh < CC_INFINITE_SSTHRESH)
+		FIRST.snd_cwnd = FIRST.snd_ssthresh;
+	if (SECOND.snd_ssthresh < CC_INFINITE_SSTHRESH)
+		SECOND.snd_cwnd = SECOND.snd_ssthresh;
+	against_event(CC_EVENT_COMPLETE_CWR);
 }
 
 void world_undo(void)
 {
 	u32 seq;
 
-	if (STATE == TCP_CA_Loss || STATE == TCP_CA_Recovery) {
-		if (STATE == TCP_CA_Loss)
+	if (STATE == CC_CA_LOSS || STATE == CC_CA_RECOVERY) {
+		if (STATE == CC_CA_LOSS)
 			for (seq = w.una; seq != w.nxt; seq++)
 				if (world_at(seq)->is_lost &&
 				    !world_at(seq)->is_retrans) {
@@ -252,7 +252,7 @@ void world_undo(void)
 				}
 		against_take_undo();
 		TP->undo_marker = 0;
-		against_set_state(TCP_CA_Open);
+		against_set_state(CC_CA_OPEN);
 	}
 }
 
@@ -265,15 +265,15 @@ void world_timeout(void)
 		    (!world_at(seq)->is_lost || world_at(seq)->is_retrans))
 			mark_lost(seq);
 	w.sent_head = w.sent_tail;
-	if (STATE <= TCP_CA_Disorder || (s32)(TP->high_seq - w.una) <= 0 ||
-	    (STATE == TCP_CA_Loss && !w.rto_backoff)) {
+	if (STATE <= CC_CA_DISORDER || (s32)(TP->high_seq - w.una) <= 0 ||
+	    (STATE == CC_CA_LOSS && !w.rto_backoff)) {
 		world_note_reduction(1);
-		against_event(CA_EVENT_LOSS);
+		against_event(CC_EVENT_LOSS);
 	}
-	TP->snd_cwnd = tcp_packets_in_flight(TP) + 1;
-	against_ours.snd_cwnd = TP->snd_cwnd;
-	TP->snd_cwnd_cnt = against_ours.snd_cwnd_cnt = 0;
-	against_set_state(TCP_CA_Loss);
+	FIRST.snd_cwnd = against_in_flight() + 1;
+	SECOND.snd_cwnd = FIRST.snd_cwnd;
+	FIRST.snd_cwnd_cnt = SECOND.snd_cwnd_cnt = 0;
+	against_set_state(CC_CA_LOSS);
 	TP->high_seq = w.nxt;
 	w.tlp_is_active = 0;
 	w.rto_backoff++;
@@ -294,6 +294,5 @@ void world_probe_tail(void)
 		return;
 	w.tlp_is_active = 1;
 	w.tlp_high = w.nxt;
-	TP->tlp_orig_data_app_limited = g->skb.cb.tx.is_app_limited;
 	world_transmit(w.nxt - 1, 1);
 }

@@ -1,243 +1,147 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * sides.c - both algorithms side by side. Each op runs the kernel's function on
- * the socket and ours on the blocks of cc.h, which are filled from the same
- * socket before; windows, thresholds and rates are each side's own.
+ * sides.c - both algorithms side by side. Each op runs on both, with the blocks
+ * of cc.h filled from the same sender; windows, thresholds and rates are each
+ * side's own.
  */
 #include "against.h"
 
-struct tcp_sock against_socket;
-struct decided against_ours;
-struct tcp_congestion_ops *against_kernel_ops;
-static struct tcp_congestion_ops *registered_ops;
-struct net against_net = { .ipv4 = { .sysctl_tcp_min_tso_segs = 2 } };
-struct net init_net;
-u32 against_jiffies, against_random;
-u64 against_clock_ns;
+const struct cc_algorithm *against_algorithms[2];
+struct decided against_decided[2];
+struct sender against_sender;
 
 const char *const against_kinds[N_KINDS] = { "snd_cwnd", "pacing_rate",
 					     "snd_ssthresh", "phase" };
 
-static u64 state[CC_STATE_MAX_BYTES / 8];
+static u64 *states[2];
 static struct cc_in in; /* of the op under way */
+static u32 random_bits; /* of the op under way */
 static u64 random_state;
 static int random_is_held;
-static struct decided ours_before; /* of the ACK under way: ours */
-static u32 phase_kernel_before, phase_ours_before;
+static struct decided before; /* of the ACK under way: the second's */
+static const char *phases_before[2];
 static struct cc_in in_control;
-
-#define TP (&against_socket)
-#define SK ((struct sock *)&against_socket)
 
 /* ---- parameters --------------------------------------------------------- */
 
-#define MAX_MODULE_PARAMS 64
-static struct {
-	const char *name;
-	void *where;
-	size_t bytes;
-	u64 dflt;
-} module_params[MAX_MODULE_PARAMS];
-static u32 n_module_params;
-
-void against_add_param(const char *name, void *where, size_t bytes)
+/* "name=value"; 0 when the side has no parameter of that name. */
+static int set(u32 side, const char *word)
 {
-	u64 dflt = 0;
-
-	if (n_module_params == MAX_MODULE_PARAMS || bytes > sizeof(dflt))
-		return;
-	memcpy(&dflt, where, bytes);
-	module_params[n_module_params].name = name;
-	module_params[n_module_params].where = where;
-	module_params[n_module_params].bytes = bytes;
-	module_params[n_module_params++].dflt = dflt;
-}
-
-/* "name=value"; 0 when there is no such name. */
-static int split(const char *set, const char *name, u64 *value)
-{
-	size_t n = strlen(name);
-
-	if (strncmp(set, name, n) || set[n] != '=')
-		return 0;
-	*value = strtoull(set + n + 1, NULL, 0);
-	return 1;
-}
-
-static int set_module(const char *set)
-{
+	const struct cc_algorithm *a = against_algorithms[side];
 	u32 i;
-	u64 value;
 
-	for (i = 0; i < n_module_params; i++)
-		if (split(set, module_params[i].name, &value)) {
-			memcpy(module_params[i].where, &value,
-			       module_params[i].bytes);
-			return 1;
-		}
+	for (i = 0; i < a->n_params; i++) {
+		size_t n = strlen(a->params[i].name);
+
+		if (strncmp(word, a->params[i].name, n) || word[n] != '=')
+			continue;
+		((u32 *)states[side])[i] = (u32)strtoll(word + n + 1, NULL, 0);
+		return 1;
+	}
 	return 0;
 }
 
-static int set_ours(const char *set)
+int against_sides_begin(const struct scenario *s, const struct settings *sets)
 {
-	u32 i;
-	u64 value;
-
-	for (i = 0; i < against_algorithm->n_params; i++)
-		if (split(set, against_algorithm->params[i].name, &value)) {
-			((u32 *)state)[i] = (u32)value;
-			return 1;
-		}
-	return 0;
-}
-
-int against_sides_begin(const struct scenario *s, const char *const *sets,
-			int n_sets, const char *const *kernel_sets,
-			int n_kernel_sets)
-{
+	u32 side, p;
 	int i;
-	u32 p;
 
 	memset(TP, 0, sizeof(*TP));
-	memset(state, 0, sizeof(state));
-	memset(&against_ours, 0, sizeof(against_ours));
-	for (p = 0; p < n_module_params; p++)
-		memcpy(module_params[p].where, &module_params[p].dflt,
-		       module_params[p].bytes);
-	for (p = 0; p < against_algorithm->n_params; p++)
-		((u32 *)state)[p] = against_algorithm->params[p].dflt;
-	if (s->ecn) {
-		/* Each has its own way to say that marks may be used. */
-		set_ours("ecn=1");
-		set_module("ecn_enable=1");
-		TP->ecn_flags = TCP_ECN_OK | TCP_ECN_LOW;
+	memset(against_decided, 0, sizeof(against_decided));
+	TP->ecn_mode = s->ecn ? CC_ECN_CLASSIC : CC_ECN_NONE;
+	for (side = 0; side < 2; side++) {
+		const struct cc_algorithm *a = against_algorithms[side];
+
+		free(states[side]);
+		states[side] = calloc(1, a->state_bytes + 8);
+		if (!states[side])
+			return 0;
+		for (p = 0; p < a->n_params; p++)
+			((u32 *)states[side])[p] = a->params[p].dflt;
+		if (s->ecn && !set(side, "ecn=1"))
+			set(side, "ecn_enable=1"); /* of Google's kernels */
+		for (i = 0; i < sets->n[side]; i++)
+			if (!set(side, sets->words[side][i])) {
+				fprintf(stderr,
+					"against: %s has no parameter for %s\n",
+					a->name, sets->words[side][i]);
+				return 0;
+			}
 	}
-	for (i = 0; i < n_sets; i++)
-		if (!set_ours(sets[i])) {
-			fprintf(stderr,
-				"against: %s has no parameter for --set %s\n",
-				against_algorithm->name, sets[i]);
-			return 0;
-		}
-	for (i = 0; i < n_kernel_sets; i++)
-		if (!set_module(kernel_sets[i])) {
-			fprintf(stderr,
-				"against: the kernel's file has no parameter for --kernel %s\n",
-				kernel_sets[i]);
-			return 0;
-		}
 	random_state = s->seed;
 	random_is_held = 0;
 	against_own_cwr_reset();
 	return 1;
 }
 
-/* ---- what ours is shown ------------------------------------------------- */
+/* ---- what both are shown ------------------------------------------------ */
 
-void against_fill(struct cc_in *i, const struct sock *sk)
+static void draw(void)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
-
-	i->now_us = tp->tcp_mstamp;
-	i->clock_ns = tp->tcp_clock_cache;
-	i->wstamp_ns = tp->tcp_wstamp_ns;
-	i->pacing_rate = sk->sk_pacing_rate;
-	i->max_pacing_rate = sk->sk_max_pacing_rate;
-	i->jiffies = against_jiffies;
-	i->hz = HZ;
-	i->lsndtime = tp->lsndtime;
-	i->snd_cwnd = tp->snd_cwnd;
-	i->snd_cwnd_cnt = tp->snd_cwnd_cnt;
-	i->snd_cwnd_clamp = tp->snd_cwnd_clamp;
-	i->snd_ssthresh = tp->snd_ssthresh;
-	i->prior_cwnd = tp->prior_cwnd;
-	i->snd_una = tp->snd_una;
-	i->snd_nxt = tp->snd_nxt;
-	i->rcv_tsval = tp->rx_opt.rcv_tsval;
-	i->rcv_tsecr = tp->rx_opt.rcv_tsecr;
-	i->packets_out = tp->packets_out;
-	i->sacked_out = tp->sacked_out;
-	i->lost_out = tp->lost_out;
-	i->retrans_out = tp->retrans_out;
-	i->max_packets_out = tp->max_packets_out;
-	i->delivered = tp->delivered;
-	i->delivered_ce = tp->delivered_ce;
-	i->lost = tp->lost;
-	i->app_limited = tp->app_limited;
-	i->srtt_us = tp->srtt_us >> 3;
-	i->min_rtt_us = tp->min_rtt_us;
-	i->mss_bytes = tp->mss_cache;
-	i->gso_max_bytes = sk->sk_gso_max_size;
-	i->reordering = tp->reordering;
-	i->pacing_status = sk->sk_pacing_status;
-	i->ca_state = inet_csk(sk)->icsk_ca_state;
-	i->is_cwnd_limited = tp->is_cwnd_limited;
-	i->random = against_random;
-	i->ecn_mode = tp->ecn_flags & TCP_ECN_OK ? CC_ECN_CLASSIC : CC_ECN_NONE;
-	i->rcv_nxt = tp->rcv_nxt;
-}
-
-u32 against_ack_flags(u32 flags)
-{
-	return (flags & CA_ACK_ECE ? CC_ACK_ECE : 0) |
-	       (flags & CA_ACK_SLOWPATH ? CC_ACK_SLOWPATH : 0);
-}
-
-void against_fill_sample(struct cc_in *i, const struct rate_sample *rs,
-			 u32 flags)
-{
-	i->ack_flags = flags;
-	i->rs_interval_us = rs->interval_us;
-	i->rs_rtt_us = rs->rtt_us;
-	i->rs_prior_mstamp_us = rs->prior_mstamp;
-	i->rs_prior_delivered = rs->prior_delivered;
-	i->rs_delivered = rs->delivered;
-	i->rs_delivered_ce = rs->delivered_ce;
-	i->rs_acked_sacked = rs->acked_sacked;
-	i->rs_losses = (u32)rs->losses;
-	i->rs_prior_in_flight = rs->prior_in_flight;
-	i->rs_snd_interval_us = rs->snd_interval_us;
-	i->rs_rcv_interval_us = rs->rcv_interval_us;
-	i->rs_last_end_seq = rs->last_end_seq;
-	i->rs_is_app_limited = rs->is_app_limited;
-	i->rs_is_retrans = rs->is_retrans;
-	i->rs_is_ack_delayed = rs->is_ack_delayed;
-	i->rs_has_tx = 1;
-	i->rs_tx_in_flight = rs->tx_in_flight;
-	i->rs_lost = (u32)rs->lost;
+	random_bits = (u32)(against_next(&random_state) >> 32);
 }
 
 void against_hold_random(int hold)
 {
 	if (hold)
-		against_random = (u32)(against_next(&random_state) >> 32);
+		draw();
 	random_is_held = hold;
 }
 
-/* Begins an op: chance, and `in`, before the kernel's function changes the
- * socket. */
+/* Begins an op: chance, and all of `in` that is the same for both. */
 static void prepare(void)
 {
 	if (!random_is_held)
-		against_random = (u32)(against_next(&random_state) >> 32);
-	memset(&in, 0, sizeof(in));
-	against_fill(&in, SK);
-	in.snd_cwnd = against_ours.snd_cwnd;
-	in.snd_cwnd_cnt = against_ours.snd_cwnd_cnt;
-	in.snd_ssthresh = against_ours.snd_ssthresh;
-	in.prior_cwnd = against_ours.prior_cwnd;
-	in.pacing_rate = against_ours.pacing_rate;
-	in.pacing_status = against_ours.pacing_status;
+		draw();
+	in = (struct cc_in){
+		.now_us = TP->tcp_mstamp,
+		.clock_ns = TP->clock_ns,
+		.wstamp_ns = TP->tcp_wstamp_ns,
+		.max_pacing_rate = TP->max_pacing_rate,
+		.jiffies = TP->jiffies,
+		.hz = HZ,
+		.lsndtime = TP->lsndtime,
+		.snd_cwnd_clamp = TP->snd_cwnd_clamp,
+		.snd_una = TP->snd_una,
+		.snd_nxt = TP->snd_nxt,
+		.rcv_tsval = TP->rcv_tsval,
+		.rcv_tsecr = TP->rcv_tsecr,
+		.packets_out = TP->packets_out,
+		.sacked_out = TP->sacked_out,
+		.lost_out = TP->lost_out,
+		.retrans_out = TP->retrans_out,
+		.max_packets_out = TP->max_packets_out,
+		.delivered = TP->delivered,
+		.delivered_ce = TP->delivered_ce,
+		.lost = TP->lost,
+		.app_limited = TP->app_limited,
+		.srtt_us = TP->srtt_us >> 3,
+		.min_rtt_us = TP->min_rtt_us,
+		.mss_bytes = TP->mss_cache,
+		.gso_max_bytes = TP->gso_max_size,
+		.reordering = TP->reordering,
+		.ca_state = TP->ca_state,
+		.is_cwnd_limited = TP->is_cwnd_limited,
+		.random = random_bits,
+		.ecn_mode = TP->ecn_mode,
+	};
 }
 
-/* Our op, if there is one; its result. */
-static u32 ours(u32 op)
+/* The op of one side, if it has one; its result. */
+static u32 run(u32 side, u32 op)
 {
-	struct decided *d = &against_ours;
+	struct decided *d = &against_decided[side];
+	struct cc_in shown = in;
 	struct cc_out out;
 
-	if (!against_algorithm->ops[op])
+	if (!against_algorithms[side]->ops[op])
 		return 0;
+	shown.snd_cwnd = d->snd_cwnd;
+	shown.snd_cwnd_cnt = d->snd_cwnd_cnt;
+	shown.snd_ssthresh = d->snd_ssthresh;
+	shown.prior_cwnd = d->prior_cwnd;
+	shown.pacing_rate = d->pacing_rate;
+	shown.pacing_status = d->pacing_status;
 	memset(&out, 0, sizeof(out));
 	out.pacing_rate = d->pacing_rate;
 	out.pacing_status = d->pacing_status;
@@ -245,234 +149,239 @@ static u32 ours(u32 op)
 	out.snd_cwnd_cnt = d->snd_cwnd_cnt;
 	out.snd_ssthresh = d->snd_ssthresh;
 	out.app_limited = in.app_limited;
-	against_algorithm->ops[op](state, &in, &out);
+	against_algorithms[side]->ops[op](states[side], &shown, &out);
 	d->pacing_rate = out.pacing_rate;
 	d->pacing_status = out.pacing_status;
 	d->snd_cwnd = out.snd_cwnd;
 	d->snd_cwnd_cnt = out.snd_cwnd_cnt;
 	d->snd_ssthresh = out.snd_ssthresh;
+	if (!side)
+		TP->app_limited = out.app_limited;
+	if (out.enter_cwr)
+		against_own_cwr_enter(side);
 	return out.ret;
+}
+
+static void both(u32 op)
+{
+	run(0, op);
+	run(1, op);
 }
 
 /* ---- ops ---------------------------------------------------------------- */
 
 void against_sides_init(void)
 {
-	struct ack_sample handshake = { .pkts_acked = 1 };
+	u32 side;
 
-	against_kernel_ops = registered_ops;
 	/* The end that connects is told of the handshake before its init(), and
-	 * the initial window is set in between. Ours finds the RTT in srtt_us. */
-	handshake.rtt_us = (s32)(TP->srtt_us >> 3);
-	if (handshake.rtt_us && against_kernel_ops->pkts_acked) {
-		against_kernel_ops->pkts_acked(SK, &handshake);
-		TP->snd_cwnd = against_ours.snd_cwnd;
+	 * the initial window is set in between. Ours find the RTT in srtt_us. */
+	if (TP->srtt_us) {
+		prepare();
+		in.acked = 1;
+		in.ack_rtt_us = TP->srtt_us >> 3;
+		for (side = 0; side < 2; side++) {
+			u32 cwnd = against_decided[side].snd_cwnd;
+
+			run(side, CC_OP_pkts_acked);
+			against_decided[side].snd_cwnd = cwnd;
+		}
 	}
 	prepare();
-	if (against_kernel_ops->init)
-		against_kernel_ops->init(SK);
-	/* It may give way to another (dctcp without ECN). */
-	if (inet_csk(SK)->icsk_ca_ops)
-		against_kernel_ops =
-			(struct tcp_congestion_ops *)inet_csk(SK)->icsk_ca_ops;
-	ours(CC_OP_init);
+	both(CC_OP_init);
 }
 
-void against_set_state(u8 new_state)
+void against_set_state(u32 new_state)
 {
-	if (new_state == inet_csk(SK)->icsk_ca_state && new_state < TCP_CA_Loss)
+	if (new_state == TP->ca_state && new_state < CC_CA_LOSS)
 		return;
 	prepare();
 	in.state = new_state;
-	if (against_kernel_ops->set_state)
-		against_kernel_ops->set_state(SK, new_state);
-	ours(CC_OP_set_state);
-	inet_csk(SK)->icsk_ca_state = new_state;
+	both(CC_OP_set_state);
+	TP->ca_state = new_state;
 }
 
-void against_event(enum tcp_ca_event event)
+void against_event(u32 event)
 {
 	prepare();
 	in.event = event;
-	/* Since Linux 7.1 it is an op of its own. */
-	if (event == CA_EVENT_TX_START &&
-	    against_kernel_ops->cwnd_event_tx_start)
-		against_kernel_ops->cwnd_event_tx_start(SK);
-	else if (against_kernel_ops->cwnd_event)
-		against_kernel_ops->cwnd_event(SK, event);
-	/* Ours has no op for the event of Google's kernels: it sees the states. */
-	if (event != CA_EVENT_TLP_RECOVERY)
-		ours(CC_OP_cwnd_event);
+	both(CC_OP_cwnd_event);
+}
+
+void against_tell_event(u32 side, u32 event)
+{
+	in.event = event;
+	run(side, CC_OP_cwnd_event);
+}
+
+u32 against_ask_ssthresh(u32 side)
+{
+	return run(side, CC_OP_ssthresh);
 }
 
 void against_take_ssthresh(void)
 {
-	u32 ssthresh;
+	u32 side, ssthresh;
 
 	prepare();
-	if (!against_own_cwr_is_taken_over()) {
-		ssthresh = against_kernel_ops->ssthresh(SK);
-		TP->snd_ssthresh = ssthresh;
+	for (side = 0; side < 2; side++) {
+		if (against_own_cwr_is_taken_over(side))
+			continue;
+		ssthresh = run(side, CC_OP_ssthresh);
+		against_decided[side].snd_ssthresh = ssthresh;
 	}
-	ssthresh = ours(CC_OP_ssthresh);
-	against_ours.snd_ssthresh = ssthresh;
 }
 
 /* The reduction was spurious. Without a threshold to return to, nothing is
  * undone. */
 void against_take_undo(void)
 {
-	u32 cwnd;
+	u32 side, cwnd;
 
 	prepare();
-	if (TP->prior_ssthresh) {
-		cwnd = against_kernel_ops->undo_cwnd(SK);
-		TP->snd_cwnd = cwnd;
-		TP->snd_ssthresh = max(TP->snd_ssthresh, TP->prior_ssthresh);
-	}
-	if (against_ours.prior_ssthresh) {
-		cwnd = ours(CC_OP_undo_cwnd);
-		against_ours.snd_cwnd = cwnd;
-		against_ours.snd_ssthresh = max(against_ours.snd_ssthresh,
-						against_ours.prior_ssthresh);
+	for (side = 0; side < 2; side++) {
+		struct decided *d = &against_decided[side];
+
+		if (!d->prior_ssthresh)
+			continue;
+		cwnd = run(side, CC_OP_undo_cwnd);
+		d->snd_cwnd = cwnd;
+		d->snd_ssthresh = max(d->snd_ssthresh, d->prior_ssthresh);
 	}
 }
 
-void against_marked_lost(struct sk_buff *skb)
+void against_marked_lost(const struct packet *packet)
 {
-	if (!against_kernel_ops->skb_marked_lost &&
-	    !against_algorithm->ops[CC_OP_skb_marked_lost])
+	if (!against_algorithms[0]->ops[CC_OP_skb_marked_lost] &&
+	    !against_algorithms[1]->ops[CC_OP_skb_marked_lost])
 		return;
 	prepare();
-	in.lost_tx_in_flight = skb->cb.tx.in_flight;
-	in.lost_tx_lost = skb->cb.tx.lost;
-	in.lost_is_app_limited = skb->cb.tx.is_app_limited;
-	if (against_kernel_ops->skb_marked_lost)
-		against_kernel_ops->skb_marked_lost(SK, skb);
-	ours(CC_OP_skb_marked_lost);
+	in.lost_tx_in_flight = packet->in_flight;
+	in.lost_tx_lost = packet->lost;
+	in.lost_is_app_limited = packet->is_app_limited;
+	both(CC_OP_skb_marked_lost);
 }
 
 void against_ack_event(u32 flags)
 {
 	prepare();
-	in.ack_flags = against_ack_flags(flags);
-	if (against_kernel_ops->in_ack_event)
-		against_kernel_ops->in_ack_event(SK, flags);
-	ours(CC_OP_in_ack_event);
+	in.ack_flags = flags;
+	both(CC_OP_in_ack_event);
 }
 
-void against_pkts_acked(const struct ack_sample *sample)
+void against_pkts_acked(u32 acked, s64 rtt_us, u32 in_flight_bytes)
 {
+	if (!against_algorithms[0]->ops[CC_OP_pkts_acked])
+		return;
 	prepare();
-	in.acked = sample->pkts_acked;
-	in.ack_rtt_us = sample->rtt_us;
-	in.ack_in_flight_bytes = sample->in_flight;
-	if (against_kernel_ops->pkts_acked)
-		against_kernel_ops->pkts_acked(SK, sample);
-	ours(CC_OP_pkts_acked);
+	in.acked = acked;
+	in.ack_rtt_us = rtt_us;
+	in.ack_in_flight_bytes = in_flight_bytes;
+	both(CC_OP_pkts_acked);
 }
 
-static u32 phase_of_kernel(void)
+/* Empty where it tells none. */
+static const char *phase_of(u32 side)
 {
-	union tcp_cc_info info;
-	int attr = 0;
-
-	if (!against_kernel_ops->get_info)
-		return 0;
-	memset(&info, 0, sizeof(info));
-	against_kernel_ops->get_info(SK, ~0u, &attr, &info);
-	if (attr != INET_DIAG_BBRINFO)
-		return 0;
-	return info.bbr.bbr_phase;
-}
-
-static u32 phase_of_ours(void)
-{
+	const struct cc_algorithm *a = against_algorithms[side];
 	struct cc_info info;
 
-	if (!against_algorithm->get_info)
-		return 0;
+	if (!a->get_info)
+		return "";
 	memset(&info, 0, sizeof(info));
-	against_algorithm->get_info(state, &in, &info);
-	return info.phase + 1;
-}
-
-/* Where one of them does not tell its phase, there is nothing to compare. */
-static int phases_are_told(void)
-{
-	return phase_of_kernel() && phase_of_ours();
+	a->get_info(states[side], &in, &info);
+	return info.phase < a->n_phases ? a->phases[info.phase] : "";
 }
 
 static void note_before(void)
 {
-	ours_before = against_ours;
-	phase_kernel_before = phase_of_kernel();
-	phase_ours_before = phase_of_ours();
+	before = SECOND;
+	phases_before[0] = phase_of(0);
+	phases_before[1] = phase_of(1);
 	in_control = in;
 }
 
-void against_cong_avoid(u32 ack, u32 acked)
+void against_cong_avoid(u32 acked)
 {
+	u32 side;
+
 	prepare();
 	in.acked = acked;
 	note_before();
-	if (!against_own_cwr_reduces(acked))
-		against_kernel_ops->cong_avoid(SK, ack, acked);
-	ours(CC_OP_cong_avoid);
+	for (side = 0; side < 2; side++)
+		if (!against_own_cwr_reduces(side, acked))
+			run(side, CC_OP_cong_avoid);
 }
 
-void against_cong_control(u32 ack, int flag, const struct rate_sample *rs)
+void against_cong_control(u32 flags, const struct sample *rs)
 {
 	prepare();
-	against_fill_sample(&in, rs, (u32)flag);
+	in.ack_flags = flags;
+	in.rs_interval_us = rs->interval_us;
+	in.rs_rtt_us = rs->rtt_us;
+	in.rs_prior_mstamp_us = rs->prior_mstamp;
+	in.rs_prior_delivered = rs->prior_delivered;
+	in.rs_delivered = rs->delivered;
+	in.rs_delivered_ce = rs->delivered_ce;
+	in.rs_acked_sacked = rs->acked_sacked;
+	in.rs_losses = rs->losses;
+	in.rs_prior_in_flight = rs->prior_in_flight;
+	in.rs_snd_interval_us = rs->snd_interval_us;
+	in.rs_rcv_interval_us = rs->rcv_interval_us;
+	in.rs_last_end_seq = rs->last_end_seq;
+	in.rs_is_app_limited = rs->is_app_limited;
+	in.rs_is_retrans = rs->is_retrans;
+	in.rs_is_ack_delayed = rs->is_ack_delayed;
+	in.rs_has_tx = 1;
+	in.rs_tx_in_flight = rs->tx_in_flight;
+	in.rs_lost = (u32)rs->lost;
 	note_before();
-#ifdef AGAINST_CONG_CONTROL_2
-	(void)ack;
-	against_kernel_ops->cong_control(SK, rs);
-#else
-	against_kernel_ops->cong_control(SK, ack, flag, rs);
-#endif
-	ours(CC_OP_cong_control);
+	both(CC_OP_cong_control);
 }
 
 /* ---- are they equal? ---------------------------------------------------- */
 
+static void note(struct difference *first, u64 ack, u64 one, u64 other)
+{
+	if (first->is_set)
+		return;
+	first->is_set = 1;
+	first->ack = ack;
+	first->values[0] = one;
+	first->values[1] = other;
+	first->phases[0] = phases_before[0];
+	first->phases[1] = phases_before[1];
+	first->in = in_control;
+	first->before = before;
+}
+
 void against_compare(struct score *score, struct difference *first)
 {
-	struct decided *d = &against_ours;
-	u64 kernel[N_KINDS] = { TP->snd_cwnd, SK->sk_pacing_rate,
-				TP->snd_ssthresh, 0 };
-	u64 mine[N_KINDS] = { d->snd_cwnd, d->pacing_rate, d->snd_ssthresh, 0 };
-	u32 k, equal = 1;
+	const char *phases[2] = { phase_of(0), phase_of(1) };
+	u64 values[2][PHASE];
+	u32 side, k, equal = 1;
 
-	if (phases_are_told()) {
-		kernel[PHASE] = phase_of_kernel();
-		mine[PHASE] = phase_of_ours();
+	for (side = 0; side < 2; side++) {
+		values[side][CWND] = against_decided[side].snd_cwnd;
+		values[side][PACING] = against_decided[side].pacing_rate;
+		values[side][SSTHRESH] = against_decided[side].snd_ssthresh;
 	}
 	score->acks++;
 	for (k = 0; k < N_KINDS; k++) {
-		if (kernel[k] == mine[k])
+		/* Where one of them tells no phase, there is nothing to
+		 * compare. */
+		if (k == PHASE ? !*phases[0] || !*phases[1] ||
+					 !strcmp(phases[0], phases[1])
+			       : values[0][k] == values[1][k])
 			continue;
 		equal = 0;
 		score->differ[k]++;
-		if (first[k].is_set)
-			continue;
-		first[k].is_set = 1;
-		first[k].ack = score->acks;
-		first[k].kernel = kernel[k];
-		first[k].ours = mine[k];
-		first[k].phase_kernel = phase_kernel_before;
-		first[k].phase_ours = phase_ours_before;
-		first[k].in = in_control;
-		first[k].before = ours_before;
+		note(&first[k], score->acks, k == PHASE ? 0 : values[0][k],
+		     k == PHASE ? 0 : values[1][k]);
+		if (k == PHASE && first[k].ack == score->acks) {
+			first[k].phases[0] = phases[0];
+			first[k].phases[1] = phases[1];
+		}
 	}
 	score->equal += equal;
-}
-
-int tcp_register_congestion_control(struct tcp_congestion_ops *ops)
-{
-	/* A file may register two (dctcp); the first is the algorithm. */
-	if (!registered_ops)
-		against_kernel_ops = registered_ops = ops;
-	return 0;
 }

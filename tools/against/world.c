@@ -6,7 +6,7 @@
 
 /* ---- an ACK ------------------------------------------------------------- */
 
-static void note_rtt(struct rate_sample *rs, u32 us)
+static void note_rtt(struct sample *rs, u32 us)
 {
 	u32 had = TP->srtt_us;
 
@@ -18,15 +18,14 @@ static void note_rtt(struct rate_sample *rs, u32 us)
 	}
 	TP->srtt_us = max(TP->srtt_us, 1u);
 	TP->min_rtt_us = min(TP->min_rtt_us, us);
-	TP->rtt_min.s[0].v = TP->min_rtt_us;
-	TP->rx_opt.rcv_tsval = (u32)(TP->tcp_mstamp / 1000);
-	TP->rx_opt.rcv_tsecr = (u32)((TP->tcp_mstamp - us) / 1000);
+	TP->rcv_tsval = (u32)(TP->tcp_mstamp / 1000);
+	TP->rcv_tsecr = (u32)((TP->tcp_mstamp - us) / 1000);
 }
 
-static void deliver(struct arrival a, struct rate_sample *rs, u32 *has_sample)
+static void deliver(struct arrival a, struct sample *rs, u32 *has_sample)
 {
 	struct segment *g = world_at(a.seq);
-	struct tcp_skb_cb *cb = &g->skb.cb;
+	struct packet *cb = &g->packet;
 	u64 sent_us = g->sent_ns / 1000;
 
 	g->is_delivered = 1;
@@ -41,26 +40,26 @@ static void deliver(struct arrival a, struct rate_sample *rs, u32 *has_sample)
 	TP->sacked_out++; /* until the cumulative ACK passes it */
 	if ((s32)(a.order - w.highest_order) > 0)
 		w.highest_order = a.order;
-	if (!*has_sample || (s32)(cb->tx.delivered - rs->prior_delivered) > 0 ||
-	    cb->tx.delivered == rs->prior_delivered) {
+	if (!*has_sample || (s32)(cb->delivered - rs->prior_delivered) > 0 ||
+	    cb->delivered == rs->prior_delivered) {
 		*has_sample = 1;
-		rs->prior_delivered = cb->tx.delivered;
-		rs->prior_delivered_ce = cb->tx.delivered_ce;
-		rs->prior_mstamp = cb->tx.delivered_mstamp;
-		rs->prior_lost = cb->tx.lost;
-		rs->is_app_limited = cb->tx.is_app_limited;
+		rs->prior_delivered = cb->delivered;
+		rs->prior_delivered_ce = cb->delivered_ce;
+		rs->prior_mstamp = cb->delivered_mstamp;
+		rs->prior_lost = cb->lost;
+		rs->is_app_limited = cb->is_app_limited;
 		rs->is_retrans = g->was_retrans;
-		rs->tx_in_flight = cb->tx.in_flight;
+		rs->tx_in_flight = cb->in_flight;
 		rs->last_end_seq = cb->end_seq;
-		rs->snd_interval_us = (u32)(sent_us - cb->tx.first_tx_mstamp);
+		rs->snd_interval_us = (u32)(sent_us - cb->first_tx_mstamp);
 		w.first_tx_us = sent_us;
 	}
 	if (!g->was_retrans && !w.s->no_rtt)
-		rs->rtt_us = (long)(TP->tcp_mstamp - sent_us);
+		rs->rtt_us = (s64)(TP->tcp_mstamp - sent_us);
 	/* The transmission before the last one arrived: that one was in vain. */
 	if (TP->undo_marker && g->was_retrans && a.order != g->order &&
 	    (s32)(a.order - w.undo_order) <= 0 &&
-	    (STATE == TCP_CA_Recovery || STATE == TCP_CA_Loss))
+	    (STATE == CC_CA_RECOVERY || STATE == CC_CA_LOSS))
 		TP->undo_marker = 2;
 }
 
@@ -77,7 +76,7 @@ static u32 advance_una(void)
 	return w.una - was;
 }
 
-static void finish_sample(struct rate_sample *rs, u32 has_sample,
+static void finish_sample(struct sample *rs, u32 has_sample,
 			  u32 prior_lost)
 {
 	u32 ack_us;
@@ -86,7 +85,7 @@ static void finish_sample(struct rate_sample *rs, u32 has_sample,
 		TP->app_limited = 0;
 	if (rs->acked_sacked)
 		TP->delivered_mstamp = TP->tcp_mstamp;
-	rs->losses = (int)(TP->lost - prior_lost);
+	rs->losses = TP->lost - prior_lost;
 	if (!has_sample || !rs->prior_mstamp) {
 		rs->delivered = -1;
 		rs->interval_us = -1;
@@ -95,14 +94,14 @@ static void finish_sample(struct rate_sample *rs, u32 has_sample,
 	rs->delivered = (s32)(TP->delivered - rs->prior_delivered);
 	rs->delivered_ce = (s32)(TP->delivered_ce - rs->prior_delivered_ce);
 	rs->lost = (s32)(TP->lost - rs->prior_lost);
-	ack_us = tcp_stamp_us_delta(TP->tcp_mstamp, rs->prior_mstamp);
+	ack_us = (u32)cc_elapsed(TP->tcp_mstamp, rs->prior_mstamp);
 	rs->rcv_interval_us = ack_us;
 	rs->interval_us = max(ack_us, rs->snd_interval_us);
 	if ((u32)rs->interval_us < TP->min_rtt_us)
 		rs->interval_us = -1;
 }
 
-static void process_tlp(u32 is_duplicate, u32 acked, struct rate_sample *rs)
+static void process_tlp(u32 is_duplicate, u32 acked, struct sample *rs)
 {
 	if (!w.tlp_is_active || (s32)(w.una - w.tlp_high) < 0)
 		return;
@@ -112,11 +111,11 @@ static void process_tlp(u32 is_duplicate, u32 acked, struct rate_sample *rs)
 		/* It filled a hole: one packet was lost. */
 		w.tlp_is_active = 0;
 		against_hold_random(1);
-		against_event(CA_EVENT_TLP_RECOVERY);
+		against_event(KNEE_EVENT_TLP_RECOVERY);
 		world_note_reduction(0);
-		against_set_state(TCP_CA_CWR);
+		against_set_state(CC_CA_CWR);
 		world_end_reduction();
-		against_set_state(TCP_CA_Open);
+		against_set_state(CC_CA_OPEN);
 		against_hold_random(0);
 	} else if (acked) {
 		rs->is_acking_tlp_retrans_seq = 1;
@@ -128,19 +127,19 @@ static void change_state(u32 has_ece)
 	if (TP->undo_marker == 2)
 		world_undo();
 	switch (STATE) {
-	case TCP_CA_CWR:
+	case CC_CA_CWR:
 		if ((s32)(w.una - TP->high_seq) > 0) {
 			world_end_reduction();
-			against_set_state(TCP_CA_Open);
+			against_set_state(CC_CA_OPEN);
 		}
 		break;
-	case TCP_CA_Recovery:
-	case TCP_CA_Loss:
+	case CC_CA_RECOVERY:
+	case CC_CA_LOSS:
 		if ((s32)(w.una - TP->high_seq) >= 0) {
-			if (STATE == TCP_CA_Recovery)
+			if (STATE == CC_CA_RECOVERY)
 				world_end_reduction();
 			TP->undo_marker = 0;
-			against_set_state(TCP_CA_Open);
+			against_set_state(CC_CA_OPEN);
 		}
 		break;
 	default:
@@ -148,21 +147,21 @@ static void change_state(u32 has_ece)
 	}
 	world_find_losses();
 	/* Also when a recovery has just ended and later packets are lost. */
-	if (TP->lost_out && STATE < TCP_CA_Recovery)
+	if (TP->lost_out && STATE < CC_CA_RECOVERY)
 		world_enter_recovery();
-	if (has_ece && STATE < TCP_CA_CWR)
+	if (has_ece && STATE < CC_CA_CWR)
 		world_enter_cwr();
-	if (STATE <= TCP_CA_Disorder)
-		against_set_state(TP->sacked_out ? TCP_CA_Disorder
-						 : TCP_CA_Open);
+	if (STATE <= CC_CA_DISORDER)
+		against_set_state(TP->sacked_out ? CC_CA_DISORDER
+						 : CC_CA_OPEN);
 }
 
 /* What Linux does to the window of an algorithm without cong_control(). */
 static void reduce(u32 acked)
 {
-	u32 in_flight = tcp_packets_in_flight(TP);
-	u32 *cwnds[2] = { &TP->snd_cwnd, &against_ours.snd_cwnd };
-	u32 thresholds[2] = { TP->snd_ssthresh, against_ours.snd_ssthresh };
+	u32 in_flight = against_in_flight();
+	u32 *cwnds[2] = { &FIRST.snd_cwnd, &SECOND.snd_cwnd };
+	u32 thresholds[2] = { FIRST.snd_ssthresh, SECOND.snd_ssthresh };
 	u32 i;
 
 	for (i = 0; i < 2; i++)
@@ -172,38 +171,38 @@ static void reduce(u32 acked)
 				1u);
 }
 
-static void control(u32 acked, u32 newly, struct rate_sample *rs)
+static void control(u32 acked, u32 newly, struct sample *rs)
 {
-	u32 flags = (rs->is_ece ? FLAG_ECE : 0) |
-		    (acked ? FLAG_SND_UNA_ADVANCED : 0) |
-		    (rs->is_ack_delayed ? FLAG_ACK_MAYBE_DELAYED : 0);
+	u32 flags = (rs->is_ece ? CC_ACK_ECE : 0) |
+		    (acked ? CC_ACK_SND_UNA_ADVANCED : 0) |
+		    (rs->is_ack_delayed ? CC_ACK_MAYBE_DELAYED : 0) |
+		    (rs->is_acking_tlp_retrans_seq ? KNEE_ACK_OF_TLP : 0);
 
-	if (against_kernel_ops->cong_control) {
-		against_cong_control(TP->snd_una, (int)flags, rs);
+	if (against_has_cong_control()) {
+		against_cong_control(flags, rs);
 		return;
 	}
-	if (STATE == TCP_CA_CWR || STATE == TCP_CA_Recovery)
+	if (STATE == CC_CA_CWR || STATE == CC_CA_RECOVERY)
 		reduce(newly);
 	else if (acked)
-		against_cong_avoid(TP->snd_una, newly);
+		against_cong_avoid(newly);
 	/* Twice the window per RTT in slow start, 1.2 times it afterwards. */
-	SK->sk_pacing_rate = (u64)TP->snd_cwnd * w.s->mss * 1000000 /
+	FIRST.pacing_rate = (u64)FIRST.snd_cwnd * w.s->mss * 1000000 /
 			     max(TP->srtt_us >> 3, 1u) *
-			     (tcp_in_slow_start(TP) ? 20 : 12) / 10;
-	SK->sk_pacing_rate = max(SK->sk_pacing_rate, 1ul);
-	against_ours.pacing_rate = SK->sk_pacing_rate;
+			     ((FIRST.snd_cwnd < FIRST.snd_ssthresh) ? 20 : 12) / 10;
+	FIRST.pacing_rate = max(FIRST.pacing_rate, 1ull);
+	SECOND.pacing_rate = FIRST.pacing_rate;
 }
 
 static void on_ack(struct score *score, struct difference *first)
 {
-	struct rate_sample rs;
-	struct ack_sample sample;
+	struct sample rs;
 	u32 has_sample = 0, prior_delivered = TP->delivered;
 	u32 prior_lost = TP->lost, acked, n = 0, is_duplicate = 0;
 
 	memset(&rs, 0, sizeof(rs));
 	rs.rtt_us = -1;
-	rs.prior_in_flight = tcp_packets_in_flight(TP);
+	rs.prior_in_flight = against_in_flight();
 	while (w.n_heap && w.heap[0].at_ns <= w.now_ns &&
 	       (!w.s->ack_every || n < w.s->ack_every)) {
 		struct arrival a = world_pop();
@@ -225,21 +224,17 @@ static void on_ack(struct score *score, struct difference *first)
 		note_rtt(&rs, (u32)rs.rtt_us);
 	if (acked) {
 		w.rto_backoff = 0;
-		TP->bytes_acked += (u64)acked * w.s->mss;
 		world_arm_timers();
 	}
 	/* An ACK with SACK blocks does not take the fast path of Linux. */
-	against_ack_event((acked && !TP->sacked_out && STATE == TCP_CA_Open
+	against_ack_event((acked && !TP->sacked_out && STATE == CC_CA_OPEN
 				   ? 0
-				   : CA_ACK_SLOWPATH) |
-			  (rs.is_ece ? CA_ACK_ECE : 0));
-	sample.pkts_acked = acked;
-	sample.rtt_us = (s32)rs.rtt_us;
-	sample.in_flight =
-		w.s->mss *
-		(rs.acked_sacked ? TP->delivered - rs.prior_delivered : 0);
-	if (against_kernel_ops->pkts_acked)
-		against_pkts_acked(&sample);
+				   : CC_ACK_SLOWPATH) |
+			  (rs.is_ece ? CC_ACK_ECE : 0));
+	against_pkts_acked(
+		acked, rs.rtt_us,
+		w.s->mss * (rs.acked_sacked ? TP->delivered - rs.prior_delivered
+					    : 0));
 	process_tlp(is_duplicate, acked, &rs);
 	change_state(rs.is_ece);
 	finish_sample(&rs, has_sample, prior_lost);
@@ -261,28 +256,24 @@ static void begin(void)
 	w.next_cwr_ns = w.s->local_cwr_ms ? w.s->local_cwr_ms * MSEC_NS : NEVER;
 	w.random_state = w.s->seed ^ 0x5eed;
 	world_set_clock(50 * MSEC_NS);
-	TP->snd_cwnd = against_ours.snd_cwnd = w.s->init_cwnd;
-	TP->snd_ssthresh = against_ours.snd_ssthresh = TCP_INFINITE_SSTHRESH;
+	FIRST.snd_cwnd = SECOND.snd_cwnd = w.s->init_cwnd;
+	FIRST.snd_ssthresh = SECOND.snd_ssthresh = CC_INFINITE_SSTHRESH;
 	TP->snd_cwnd_clamp = w.s->clamp ? w.s->clamp : ~0u;
-	TP->mss_cache = TP->advmss = w.s->mss;
+	TP->mss_cache = w.s->mss;
 	TP->min_rtt_us = ~0u;
-	TP->rtt_min.s[0].v = ~0u;
 	TP->reordering = REORDERING;
 	TP->app_limited = ~0u;
-	TP->lsndtime = against_jiffies;
+	TP->lsndtime = TP->jiffies;
 	/* The handshake: one segment of nothing, and an RTT. */
 	TP->delivered = 1;
 	TP->delivered_mstamp = TP->tcp_mstamp;
 	if (!w.s->no_rtt) {
 		TP->srtt_us = max(w.s->rtt_us, 1u) << 3;
 		TP->min_rtt_us = w.s->rtt_us;
-		TP->rtt_min.s[0].v = w.s->rtt_us;
 	}
-	SK->sk_max_pacing_rate = w.s->max_pacing ? w.s->max_pacing : ~0ul;
-	SK->sk_pacing_rate = against_ours.pacing_rate = ~0ul;
-	SK->sk_pacing_shift = 10;
-	SK->sk_gso_max_size = 65536;
-	SK->sk_state = 1;
+	TP->max_pacing_rate = w.s->max_pacing ? w.s->max_pacing : ~0ull;
+	FIRST.pacing_rate = SECOND.pacing_rate = ~0ull;
+	TP->gso_max_size = 65536;
 	against_sides_init();
 }
 
@@ -302,12 +293,12 @@ void against_run(const struct scenario *scenario, struct score *score,
 			w.now_ns + MSEC_NS; /* the application may have data */
 
 		world_send_all();
-		if (SK->sk_pacing_status != SK_PACING_NONE &&
+		if (FIRST.pacing_status != CC_PACING_NONE &&
 		    TP->tcp_wstamp_ns > w.now_ns)
 			next = min(next, TP->tcp_wstamp_ns);
-		else if (SK->sk_pacing_status != SK_PACING_NONE &&
-			 tcp_packets_in_flight(TP) <
-				 min(TP->snd_cwnd, MAX_CWND) &&
+		else if (FIRST.pacing_status != CC_PACING_NONE &&
+			 against_in_flight() <
+				 min(FIRST.snd_cwnd, MAX_CWND) &&
 			 world_has_data() && w.nxt - w.una < WINDOW - 2 &&
 			 (!w.s->receive_window ||
 			  TP->packets_out < w.s->receive_window))

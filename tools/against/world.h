@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
  * world.h - a sender, a bottleneck and a receiver, as small as they can be and
- * still bring a congestion control everywhere it can go. The kernel's algorithm
+ * still bring a congestion control everywhere it can go. The first algorithm
  * closes the loop: its window and its rate decide what is sent.
  *
  *	application -> window, pacer -> queue -> delay -> receiver -> ACK -> sender
@@ -17,9 +17,7 @@
 
 #include "against.h"
 
-#define TP (&against_socket)
-#define SK ((struct sock *)&against_socket)
-#define STATE (inet_csk(SK)->icsk_ca_state)
+#define STATE (TP->ca_state)
 
 #define WINDOW 65536u	/* segments remembered; a power of two */
 #define MAX_CWND 20000u /* so that a scenario ends */
@@ -30,7 +28,7 @@
 #define NEVER (~0ull)
 
 struct segment {
-	struct sk_buff skb;
+	struct packet packet;
 	u64 sent_ns;
 	u32 order; /* of its last transmission */
 	u8 is_delivered, is_lost, is_retrans, was_retrans;
