@@ -217,6 +217,13 @@ impl Algorithm {
         &self.get_info
     }
 
+    /// Is it from a file? Then its calls are looked at.
+    #[inline]
+    pub(crate) fn is_from_file(&self) -> bool {
+        self.digest.is_some()
+    }
+
+    #[inline]
     pub(crate) fn ops(&self) -> &Ops {
         &self.ops
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::algorithm::{Algorithm, Op, OpFn, Ops};
+use crate::algorithm::{Algorithm, Op, OpFn};
 use crate::contract::{CcIn, CcInfo, CcOut};
 use crate::under_way::UnderWay;
 use crate::watched::{self, MARGIN};
@@ -46,11 +46,8 @@ pub struct Info {
 /// An algorithm with the state of one connection.
 #[derive(Clone, Debug)]
 pub struct Instance {
-    ops: &'static Ops,
     /// The state; of an algorithm from a file with margins around it.
     memory: Box<[u64]>,
-    /// Is it from a file? Then its calls are looked at.
-    watched: bool,
     algorithm: &'static Algorithm,
     /// Shared with its clones.
     under_way: Arc<UnderWay>,
@@ -92,15 +89,12 @@ impl Instance {
         }
 
         let words = algorithm.state_bytes().div_ceil(8);
-        let watched = algorithm.digest().is_some();
-        let memory = match watched {
+        let memory = match algorithm.is_from_file() {
             true => watched::memory(words),
             false => vec![0u64; words].into_boxed_slice(),
         };
         let mut made = Instance {
-            ops: algorithm.ops(),
             memory,
-            watched,
             algorithm,
             under_way: Arc::default(),
         };
@@ -126,7 +120,7 @@ impl Instance {
     /// Does the algorithm provide this op?
     #[inline]
     pub fn has(&self, op: Op) -> bool {
-        self.ops[op as usize].is_some()
+        self.algorithm.has(op)
     }
 
     /// Runs one op. An op that the algorithm does not provide changes nothing.
@@ -134,9 +128,9 @@ impl Instance {
     /// Fill `out` from the connection (the same values as in `input`) before, and copy it back after.
     #[inline]
     pub fn call(&mut self, op: Op, input: &CcIn, out: &mut CcOut) {
-        let entry = &self.ops[op as usize];
+        let entry = &self.algorithm.ops()[op as usize];
         if let Some(f) = entry {
-            if self.watched {
+            if self.algorithm.is_from_file() {
                 return self.call_watched(entry, *f, input, out);
             }
             let state = self.memory.as_mut_ptr().cast();
@@ -175,7 +169,7 @@ impl Instance {
     pub fn info(&self, input: &CcIn) -> Option<Info> {
         let entry = self.algorithm.get_info();
         let get_info = (*entry)?;
-        if self.watched {
+        if self.algorithm.is_from_file() {
             // SAFETY: as in `call_watched`.
             unsafe { self.under_way.place() }.take_down(input, &CcOut::default(), self.state());
         }
@@ -207,6 +201,10 @@ impl Instance {
     }
 
     fn margin(&self) -> usize {
-        if self.watched { MARGIN } else { 0 }
+        if self.algorithm.is_from_file() {
+            MARGIN
+        } else {
+            0
+        }
     }
 }
