@@ -22,8 +22,11 @@ use std::sync::Arc;
 use knee_scenario::Cell;
 
 pub use host::FourTuple;
-pub use output::{Account, CapturedPacket, Options, Output, Progress, Rows, SimError};
-pub use world::World;
+pub use knee_tcp::{Answer, Since};
+pub use output::{
+    Account, CapturedPacket, Decisions, Options, Output, Progress, Rows, SimError, Steered,
+};
+pub use world::{Sight, Truth, World};
 
 /// Runs one repetition of a cell.
 ///

@@ -84,6 +84,27 @@ pub struct Options {
     pub accounts: bool,
     /// Connections that are over are kept until the run's end; the tables are the same.
     pub keep_connections: bool,
+    /// Somebody decides for one connection, in the place of its algorithm.
+    pub agent: Option<Steered>,
+}
+
+/// The connection that an agent decides for.
+#[derive(Clone, Copy, Debug)]
+pub struct Steered {
+    /// Index of its `[[flow]]`.
+    pub group: usize,
+    pub decisions: Decisions,
+}
+
+/// When an agent decides, besides at its connection's opening.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decisions {
+    /// At each ACK of which an algorithm is told. Where several come at one instant (`rx_coalesce`), once for all of them.
+    EachAck,
+    /// At the first ACK of each round trip.
+    EachRound,
+    /// As often as that.
+    Every(Nanos),
 }
 
 /// One packet as a capture at the sender's interface would show it. Each TCP
@@ -132,6 +153,8 @@ pub enum SimError {
         "path.rtt = \"0s\" with path.rate = \"unlimited\" and rx_coalesce = \"0s\" at both ends leaves nothing that takes time, so that simulated time would stand still; set one of them, or run it with `--engine kernel`"
     )]
     Timeless,
+    #[error("got an agent for what it cannot have: {what}")]
+    NoSeat { what: String },
     #[error(transparent)]
     Param(#[from] knee_cc::ParamError),
 }

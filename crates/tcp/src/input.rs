@@ -89,7 +89,8 @@ impl Endpoint {
                 }
                 0
             }
-            State::Established => {
+            State::Waiting if !segment.has(SYN) => self.on_established(cx, segment),
+            State::Established | State::Waiting => {
                 // Our last ACK of the handshake was lost.
                 self.send_ack(cx);
                 0
@@ -130,6 +131,7 @@ impl Endpoint {
         self.call_cc_if(cx, Op::Init);
         self.update_pacing_rate(cx);
         cx.events.push("established");
+        self.ask_at_opening(cx);
     }
 
     #[inline(always)]
@@ -169,6 +171,17 @@ impl Endpoint {
             false => self.take_data_of_both(cx, segment),
         };
         // tcp_data_snd_check(), then tcp_ack_snd_check()
+        match likely(self.state == State::Established) {
+            true => self.send_after_ack(cx),
+            false => self.leave_until_answer(Rexmit::None),
+        }
+        self.ack_both_if_due(cx);
+        readable
+    }
+
+    /// tcp_data_snd_check()
+    #[inline(always)]
+    pub(super) fn send_after_ack(&mut self, cx: &mut Cx) {
         let sent = self.send_when_allowed(cx);
         if self.xmit_timer.probe_is_due() {
             self.schedule_loss_probe(cx, true);
@@ -177,8 +190,6 @@ impl Endpoint {
         if sent == 0 {
             self.check_space(cx);
         }
-        self.ack_both_if_due(cx);
-        readable
     }
 
     /// Out of line: an end that sends receives little.
@@ -460,6 +471,9 @@ impl Endpoint {
     ) {
         if self.has_cong_control {
             self.cc.ack_flags = ack_flag_bits(flags, ack_delayed);
+            if unlikely(self.agent.is_some()) {
+                return self.tell_agent(cx, flags.una_advanced);
+            }
             let out = self.call_cc_out(cx, Op::CongControl);
             if unlikely(out.enter_cwr != 0) {
                 self.enter_cwr(cx);

@@ -5,7 +5,7 @@
 //! directions of a connection live in it; one that only receives never touches
 //! the sending half. Rules and constants: see docs/simulator.md.
 //!
-//! - `host`: settings and clock
+//! - `host`: settings and clock; `agent`: somebody who decides in an algorithm's place
 //! - `account`: what was done and how time was spent; `info`: what others may ask
 //! - `input`: an ACK's way through the sender, RTT, windows
 //! - `scoreboard` with its queue `rtx` and its counts `flight`: what is outstanding
@@ -25,6 +25,7 @@
 use knee_kit::odds::unlikely;
 
 mod account;
+mod agent;
 mod alert;
 mod ecn;
 mod emit;
@@ -66,6 +67,8 @@ mod xmit_timer;
 
 use account::{Counters, Means, TimeSpent};
 pub use account::{LIMITS, Limit};
+use agent::Agent;
+pub use agent::{ASKS, Answer, Asks, Since};
 use ecn::EcnState;
 use handshake::Handshake;
 pub use host::{Clock, Cx, HostConf, Pacing, Settings};
@@ -101,6 +104,8 @@ pub enum State {
     SynSent,
     SynReceived,
     Established,
+    /// Established too, and an agent is asked: nothing is sent until it answers.
+    Waiting,
 }
 
 /// One end of a connection: parts that each keep a state of their own, and what ties them together. A part is told the
@@ -146,6 +151,7 @@ pub struct Endpoint {
     prr: Prr,
     handshake: Handshake,
     rng: Stream,
+    agent: Option<Box<Agent>>,
 }
 
 /// The pacing status that a socket begins with.
@@ -192,6 +198,7 @@ impl Endpoint {
             cc,
             alg,
             rng,
+            agent: None,
             peer_tsoffset,
             snd_una: 0,
             snd_nxt: 0,

@@ -414,7 +414,7 @@ impl Endpoint {
 
     /// tcp_update_pacing_rate(): the default, for algorithms without their own.
     pub(super) fn update_pacing_rate(&mut self, cx: &Cx) {
-        if self.has_cong_control {
+        if self.has_cong_control && self.agent.is_none() {
             return;
         }
         let cc = &mut self.cc;

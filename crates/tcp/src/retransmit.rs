@@ -10,6 +10,7 @@ impl Endpoint {
     /// tcp_xmit_recovery()
     pub(super) fn send_retransmissions(&mut self, cx: &mut Cx, rexmit: Rexmit) {
         match rexmit {
+            _ if self.waits_for_agent() => self.leave_until_answer(rexmit),
             Rexmit::None => {}
             Rexmit::Lost => self.retransmit_lost(cx),
             Rexmit::New => self.send_new_first(cx),

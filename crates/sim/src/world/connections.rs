@@ -12,10 +12,10 @@ use knee_units::{NEVER, Nanos};
 
 use super::World;
 use super::ends::Ends;
-use crate::SimError;
 use crate::event::Side;
 use crate::flow::{End, Flow};
 use crate::host::{self, FourTuple, Host, Late};
+use crate::{Options, SimError};
 use knee_tcp::Endpoint;
 
 /// Connections that are closed are looked at when there are as many: enough that it costs little, and few enough that they are
@@ -39,7 +39,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn new(cell: &Cell, rep: u32) -> Result<Plan, SimError> {
+    pub fn new(cell: &Cell, rep: u32, options: &Options) -> Result<Plan, SimError> {
         let list = cell.connections(rep);
         let mut order: Vec<u32> = (0..list.len() as u32).collect();
         // Of those that open at one instant the lowest number is first.
@@ -48,10 +48,14 @@ impl Plan {
         let instance = |algorithm: &str, params: &[(String, u32)]| {
             instance(cell, algorithm, params).map(|made| made.telling(&under_way))
         };
-        let senders = cell
-            .flows
-            .iter()
-            .map(|spec| instance(&spec.algorithm, &spec.params));
+        let steered = options.agent.map(|steered| steered.group);
+        let senders = cell.flows.iter().enumerate().map(|(group, spec)| {
+            match steered == Some(group) {
+                // What a loss does to ssthresh, and what undo gives back, it says for the agent.
+                true => instance("reno", &[]),
+                false => instance(&spec.algorithm, &spec.params),
+            }
+        });
         Ok(Plan {
             list,
             order,
@@ -244,6 +248,9 @@ impl Ends {
         let mut sender = end(Side::Sender, &self.plan.senders[connection.group]);
         let mut receiver = end(Side::Receiver, &self.plan.receiver);
         self.settle_in(number, hosts, [&mut sender, &mut receiver]);
+        if let Some(seat) = self.seat.as_ref().filter(|seat| seat.number == number) {
+            sender.tcp.give_to_agent(seat.asks());
+        }
         sender.tcp.set_blocking(spec.blocking);
         if let Some(pacing) = spec.pacing {
             sender.tcp.set_pacing(host::pacing(pacing));

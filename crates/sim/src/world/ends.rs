@@ -9,6 +9,7 @@ use knee_path::sink::Passing;
 use knee_scenario::Cell;
 use knee_units::{NEVER, Nanos};
 
+use super::agent::Seat;
 use super::connections::{Closing, Plan};
 use crate::event::{EndpointId, EventQueue, HostId, Side, Target, Work};
 use crate::flow::{Flow, FlowSet, Flows};
@@ -17,7 +18,7 @@ use crate::host::{Host, HostType, Late};
 use crate::machine::Machines;
 use crate::{Account, Options, Output, Rows};
 use knee_tcp::segment::{Segment, Slab};
-use knee_tcp::{Clock, Cx, Endpoint};
+use knee_tcp::{ASKS, Clock, Cx, Endpoint};
 
 /// All of a run but its path.
 pub struct Ends {
@@ -39,6 +40,9 @@ pub struct Ends {
     pub slab: Slab,
     pub boot_ns: u64,
     pub now_ns: u64,
+    /// How far the clock may go; 0 while an agent is asked.
+    pub until_ns: u64,
+    pub seat: Option<Seat>,
     /// Of the hosts at both sides, as of the last turn of an end there.
     pub clocks: [Clock; 2],
     /// Flows that changed since the last sample.
@@ -226,7 +230,7 @@ impl Ends {
 
     /// The application at an end runs: what it read may be acked, and it writes.
     #[inline(always)]
-    fn wake_app(&mut self, turn: &mut Turn, has_read: bool) {
+    pub(super) fn wake_app(&mut self, turn: &mut Turn, has_read: bool) {
         let writes = match turn.id.side() {
             Side::Sender => !turn.flow.sender_only_writes || !turn.tcp().is_blocked(),
             Side::Receiver => !turn.flow.receiver_only_reads || turn.tcp().rx.fin_received(),
@@ -234,7 +238,7 @@ impl Ends {
         if unlikely(has_read & turn.tcp().acks_when_read()) {
             self.call(turn, |tcp, cx| tcp.send_ack(cx));
         }
-        if unlikely(writes) {
+        if unlikely(writes) && !turn.tcp().waits_for_agent() {
             self.pump(turn);
         }
     }
@@ -460,7 +464,9 @@ impl Ends {
     fn take_log(&mut self, id: EndpointId, flow: &Flow) {
         let mut log = std::mem::take(&mut self.log);
         for event in log.drain(..) {
-            if id.side() == Side::Sender {
+            if event == ASKS {
+                self.until_ns = 0;
+            } else if id.side() == Side::Sender {
                 self.log_event(id.flow(), flow, event);
             }
         }

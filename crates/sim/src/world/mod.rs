@@ -25,6 +25,7 @@ const EVENTS_PER_PROGRESS: u32 = 1 << 14;
 /// Jobs' ends in a row that no other event comes between, before the loop looks around.
 const ENDS_IN_A_ROW: u32 = 64;
 
+mod agent;
 mod connections;
 mod ends;
 mod machines;
@@ -32,6 +33,8 @@ mod out;
 mod passage;
 mod records;
 
+use agent::Seat;
+pub use agent::{Sight, Truth};
 use connections::{Closing, Plan};
 use ends::Ends;
 use passage::Passage;
@@ -54,13 +57,14 @@ impl World {
         refuse_timeless(&cell)?;
         let seed = cell.rep_seed(rep);
         let stream = |component: &str| Stream::new(seed, component);
-        let plan = Plan::new(&cell, rep)?;
+        let plan = Plan::new(&cell, rep, options)?;
         let connections = plan.list.len();
         let types = [&cell.sender, &cell.receiver].map(|spec| HostType::new(spec, &cell));
         let crosses = host::crosses(&cell);
         // The hosts' ticks stand in no fixed relation to the run's start.
         let phase_ns = stream("clock").next_u64() % types[0].tcp.tick_ns;
         let boot_ns = UPTIME_NS + phase_ns;
+        let seat = Seat::find(&cell, &plan, options, boot_ns)?;
         let way = |direction, side: Side| {
             let coalesce = types[side as usize].rx_coalesce;
             let mut way = Way::new(cell.hops(), direction, stream, boot_ns, coalesce);
@@ -90,6 +94,8 @@ impl World {
                 slab: Slab::default(),
                 boot_ns,
                 now_ns: boot_ns,
+                until_ns: boot_ns,
+                seat,
                 clocks: Default::default(),
                 changed: FlowSet::new(connections),
                 unfinished: connections,
@@ -150,7 +156,7 @@ impl World {
 
     /// What the hosts do at an instant comes before what arrives at it: an interrupt takes its time.
     fn advance(&mut self, until: Nanos, progress: &mut Progress) {
-        let until_ns = self.ends.boot_ns + until.min(self.ends.cell.duration).0;
+        self.ends.until_ns = self.ends.boot_ns + until.min(self.ends.cell.duration).0;
         let mut until_progress = EVENTS_PER_PROGRESS;
         while self.ends.unfinished > 0 {
             let [back, forward] = [self.ways[0].next(), self.ways[1].next()];
@@ -161,8 +167,8 @@ impl World {
             let path_ns = self.ways[side as usize].next().at_ns();
             let host_ns = self.ends.events.next_ns();
             let at_ns = path_ns.min(host_ns);
-            if at_ns > until_ns {
-                self.ends.now_ns = until_ns.max(self.ends.now_ns);
+            if at_ns > self.ends.until_ns {
+                self.ends.now_ns = self.ends.until_ns.max(self.ends.now_ns);
                 return;
             }
             debug_assert!(at_ns >= self.ends.now_ns, "it is in the past");
@@ -175,7 +181,7 @@ impl World {
                 self.do_next();
             }
             if unlikely(self.ends.events.has_end()) {
-                self.run_on(until_ns);
+                self.run_on(self.ends.until_ns);
             }
             if self.ends.closing.is_due() {
                 self.reap();
