@@ -213,7 +213,7 @@ $(VENV)/.core: $(VENV)/.venv $(CORE_SOURCES)
 	@echo $(PROFILE) > $@
 
 # Who builds the core for the tests installs theirs meanwhile.
-$(VENV)/.dev: EXTRAS := dev cluster frames
+$(VENV)/.dev: EXTRAS := dev cluster frames gym
 $(VENV)/.dev: $(VENV)/.core
 	@echo "Installing what the tests need into $(VENV)"
 	@$(BIN)/python tools/dependencies.py $(EXTRAS) | xargs -d '\n' $(BIN)/pip install

@@ -100,6 +100,23 @@ def _whys(claim: Claim, results: list[dict[str, Any]]) -> str:
     return "".join(f"- `{claim.id}`, {verdict} ({', '.join(told)}): {why}\n" for (verdict, why), told in forms.items())
 
 
+def learning(kind: str) -> str:
+    """A line for each thing that an environment for learners has of that kind."""
+    columns = {
+        "fields": {"field": "name", "unit": "unit", "meaning": "doc"},
+        "controls": {"action": "name", "unit": "unit", "from": "low", "to": "high", "meaning": "doc"},
+        "rewards": {"reward": "name", "formula": "formula", "source": "source"},
+        "truth": {"name": "name", "unit": "unit", "meaning": "doc"},
+    }[kind]
+
+    def cell(one: Mapping[str, Any], key: str) -> str:
+        value = one[key]
+        return f"`{value}`" if key in ("name", "formula") else f"{value:g}" if isinstance(value, float) else str(value)
+
+    rows = [[cell(one, key) for key in columns.values()] for one in _core.learner_registry()[kind]]
+    return table(list(columns), rows)
+
+
 def functions() -> str:
     """The module of the importers' Python functions."""
     own = [_results(kind) for kind in IMPORTERS.values() if len(kind.tables) > 1]
@@ -178,6 +195,10 @@ PARTS: dict[str, Callable[[bool], str]] = {
     "algorithms": algorithms,
     "queues": queues,
     "claims": claims,
+    "fields": lambda _: learning("fields"),
+    "controls": lambda _: learning("controls"),
+    "rewards": lambda _: learning("rewards"),
+    "truth": lambda _: learning("truth"),
 }
 """What is kept in the repository. Each may link to other places among the built pages."""
 

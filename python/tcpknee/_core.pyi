@@ -470,6 +470,38 @@ class HostSession:
 def duration_ns(what: str, text: str) -> int:
     """`100ms` in nanoseconds. Raises `UsageError`, which begins with `what`."""
 
+class Learner:
+    """Environments for learners (`crates/engine/src/learn`) that go on together. For one thread of Python at a time."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        group: int,
+        rounds: bool,
+        every_ns: int | None,
+        fields: Sequence[int],
+        controls: Sequence[tuple[int, float, float]],
+        reward: int,
+        scaled: bool,
+        count: int,
+        threads: int,
+    ) -> None:
+        """`every_ns`: decisions by the clock; without it at each ACK, or with `rounds` at the first of each round trip.
+        Fields, controls (with bounds) and the reward are places in `learner_registry`. Raises `UsageError`."""
+
+    def step(
+        self, values: bytes, resets: Sequence[tuple[int, int, int]]
+    ) -> tuple[bytearray, bytearray, bytes, bytearray]:
+        """One step of each without the GIL: those in `resets` (place, cell, seed; places rise) begin an episode, the
+        others take their action of `values`, an array of f64. Arrays of observations (f32), rewards (f64), ends (u8: 0
+        none, 1 complete, 2 out of time) and what is true (f64), environment by environment. Raises `EngineError`,
+        `UsageError`."""
+
+def learner_registry() -> dict[str, list[dict[str, Any]]]:
+    """What an agent may see (`fields`), set (`controls`) and be rewarded by (`rewards`), and what is told beside that
+    (`truth`)."""
+
 def record(asked: str, stop: int, progress: Callable[[int, int], None] | None) -> str:
     """Records sockets until `stop` is readable; `asked` and the report are JSON objects (`crates/live/src/record/`).
 

@@ -22,6 +22,7 @@ KEPT = {
     "README.md": ["demo"],
     "docs/algorithms.md": ["algorithms"],
     "docs/claims.md": ["claims"],
+    "docs/gym.md": ["fields", "controls", "rewards", "truth"],
     "docs/queues.md": ["queues"],
 }
 """All that is generated and yet in the repository: a page that a person reads, of a line per item."""

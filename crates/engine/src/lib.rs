@@ -13,6 +13,7 @@
 //! ```
 
 mod csv;
+pub mod learn;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +22,9 @@ use knee_cc::UnderWay;
 pub use knee_scenario::{AlgorithmFile, Cell, CellError, Names, Scenario, ScenarioErrors};
 use knee_scenario::{AlgorithmInfo, ParamInfo};
 use knee_sim::World;
-pub use knee_sim::{CapturedPacket, FourTuple, Options, Output, Progress, Rows, SimError};
+pub use knee_sim::{
+    CapturedPacket, Decisions, FourTuple, Options, Output, Progress, Rows, SimError,
+};
 use knee_units::Nanos;
 use knee_units::files::ReadFile;
 

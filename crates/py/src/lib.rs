@@ -15,6 +15,7 @@ mod host_state;
 mod import;
 mod json;
 mod kernel;
+mod learn;
 mod loader;
 mod parts;
 mod pcapng;
@@ -54,6 +55,8 @@ mod _core {
     use crate::import::{client_output, import_files, importers, recognise_import};
     #[pymodule_export]
     use crate::kernel::{LabOutput, enter_lab};
+    #[pymodule_export]
+    use crate::learn::{Learner, learner_registry};
     #[pymodule_export]
     use crate::loader::{LoadedAlgorithms, add_object, in_kernel, load, load_for_run, unload};
     #[pymodule_export]
