@@ -18,6 +18,9 @@ extern CC_EXPORTED const u32 cc_file_abi;
 		&cc_algorithm_##alg;                         \
 	const u32 cc_file_abi = CC_ABI;
 
+/* With CC_FILE_HAS_LIBC a library has the functions below. */
+#ifndef CC_FILE_HAS_LIBC
+
 /* So that a compiler does not make a call of the function of its own loop. */
 #define CC_NO_IDIOM() __asm__ volatile("" ::: "memory")
 
@@ -71,4 +74,5 @@ int memcmp(const void *one, const void *other, __SIZE_TYPE__ n)
 	return 0;
 }
 
+#endif
 #endif

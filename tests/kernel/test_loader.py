@@ -20,6 +20,7 @@ from building import ALGORITHMS, kernel_name, run
 from lab import available, registered_maps
 from leftovers import new_namespace, noted
 from tcpknee import _core
+from tcpknee.algorithms import outline
 from waiting import PATIENCE_SEC, until
 
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
@@ -76,6 +77,25 @@ def test_an_algorithm_is_loaded_listed_and_unloaded(name: str) -> None:
     knee("unload", name)
     assert called not in available()
     assert called not in registered_maps()
+
+
+def test_a_file_is_loaded_anew_and_unloaded(tmp_path: Path) -> None:
+    file = tmp_path / "mine.c"
+    file.write_text(outline.of("mine"), encoding="utf-8")
+    for _ in range(2):
+        assert "sockets can choose knee_mine" in knee("load", str(file))
+        assert "knee_mine" in available()
+        file.write_text(file.read_text(encoding="utf-8").replace("512", "600"), encoding="utf-8")
+    assert "mine is unloaded" in knee("unload", str(file))
+    assert "knee_mine" not in available()
+
+
+def test_what_the_verifier_refuses_of_a_file_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "mine.c"
+    grow = "cc_reno_cong_avoid(in, out, acked);"
+    file.write_text(outline.of("mine").replace(grow, "for (;;) *(volatile u32 *)&out->ret = 0;"), encoding="utf-8")
+    assert "the verifier refuses it" in knee("load", str(file), code=2)
+    assert "knee_mine" not in available()
 
 
 def test_a_second_load_finds_the_first_and_changes_nothing() -> None:

@@ -36,6 +36,8 @@ HEADERS = Path(__file__).parents[1] / "cc"
 class Built:
     """An algorithm of a file, compiled.
 
+    `state_bytes` is what it keeps of a connection.
+
     `path` is as the user wrote it, and `name` what the algorithm calls itself. `sources` holds the text of the file and
     of those of its folder that it includes, by their names there, itself first; `digest` is theirs.
     """
@@ -46,12 +48,13 @@ class Built:
     digest: str
     sources: Mapping[str, str]
     so_path: Path
+    state_bytes: int
 
 
 def build(path: str, *, read: ReadFile = reading.program, at: str | None = None) -> Built:
     """The algorithm of a file, from the cache where it is there. `at`: where the file is, if not at `path`. Raises
     `UsageError`, whose text has the compiler's words on the user's own lines."""
-    sources, may_be_quoted = _gather(path, at or path, read)
+    sources, may_be_quoted = gather(path, at or path, read)
     return of_sources(path, sources, may_be_quoted=may_be_quoted)
 
 
@@ -78,7 +81,7 @@ def of_sources(path: str, sources: Mapping[str, str], *, may_be_quoted: bool = T
         raise UsageError(
             f'{path}: CC_ALGORITHM: got the name "{about["name"]}"; expected 32 letters, digits and _ at most.'
         )
-    return Built(path, about["name"], kind, digest, dict(sources), so_path)
+    return Built(path, about["name"], kind, digest, dict(sources), so_path, about["state_bytes"])
 
 
 def _digest(parts: Iterable[str]) -> str:
@@ -110,7 +113,7 @@ def _header(name: str) -> str:
     return file.read_text(encoding="utf-8") if is_ours else ""
 
 
-def _gather(path: str, at: str, read: ReadFile) -> tuple[dict[str, str], bool]:
+def gather(path: str, at: str, read: ReadFile) -> tuple[dict[str, str], bool]:
     """The file and what it includes of its own folder, and whether errors may quote it."""
     folder, name = at[: at.rfind("/") + 1], at[at.rfind("/") + 1 :]
     sources: dict[str, str] = {}

@@ -58,7 +58,7 @@ def shared_object(path: str, sources: Mapping[str, str], digest: str, headers: P
         if failure is not None:
             raise UsageError(said(path, sources, failure, may_be_quoted, "C for the contract of cc.h"))
 
-    return cached(sources, words, (digest, _headers(headers), *FLAGS), compile_in)
+    return cached(sources, words, (digest, headers_digest(headers), *FLAGS), compile_in)
 
 
 def cached(
@@ -70,9 +70,7 @@ def cached(
     target = writing.user_cache() / "algorithms" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
     if not _is_own(target):
         with writing.spill_folder() as folder:
-            for name, content in sources.items():
-                with writing.replacing(folder / name, make=True) as file:
-                    file.write(content.encode())
+            _put(sources, folder)
             compile_in(folder)
             with writing.replacing(target, make=True) as file:
                 file.write((folder / "object").read_bytes())
@@ -98,7 +96,8 @@ def _identity(program: str) -> tuple[str, int, int]:
 
 
 @cache
-def _headers(folder: Path) -> str:
+def headers_digest(folder: Path) -> str:
+    """Of the headers of the package."""
     digest = hashlib.sha256()
     for file in sorted(folder.glob("*.h")):
         digest.update(f"{file.name}\0".encode() + file.read_bytes())
@@ -119,6 +118,37 @@ def _is_own(file: Path) -> bool:
     return stat.S_ISREG(found[0].st_mode)
 
 
+def sanitized(path: str, sources: Mapping[str, str], headers: Path, seconds: int) -> tuple[bool | None, str]:
+    """Whether an algorithm is total, as far as drawn calls of so many seconds show, and what they showed; None: no
+    sanitizers are there."""
+    words = command(path)
+    with writing.spill_folder() as folder:
+        first = next(iter(sources))
+        _put(sources, folder)
+        flags = [flag for flag in FLAGS if flag.startswith(("-std", "-ff", "-nostdinc", "-Werror", "-fno-d"))]
+        flags += ["-O1", "-g", "-fsanitize=undefined,address", "-fno-sanitize-recover=all", "-DCC_FILE"]
+        flags += ["-DCC_FILE_HAS_LIBC", "-w", f"-I{headers}", "-o", "total", first, str(headers / "cc_total.c")]
+        if failure := run([*words, *flags], folder):
+            return None, say.printable(failure.strip().splitlines()[-1][:200])
+        said = run(["./total", str(seconds)], folder, always=True) or ""
+    if found := re.search(r"^calls (\d+)$", said, re.MULTILINE):
+        return True, f"{int(found[1]):,} drawn calls"
+    if found := re.search(r"^(endless|window) (\w+)$", said, re.MULTILINE):
+        return False, f"{found[2]} {'does not end' if found[1] == 'endless' else 'leaves a window of 0 segments'}"
+    if found := re.search(r"([^\n/:]+):(\d+):\d+: runtime error: ([^\n]*)", said):
+        return False, say.printable(f"{text.beside(path, found[1])}:{found[2]}: {found[3]}")
+    place = re.search(rf"{re.escape(first)}:(\d+)", said)
+    what = re.search(r"AddressSanitizer:? ([\w-]+)", said)
+    where = f"{path}:{place[1]}: " if place else ""
+    return False, say.printable(f"{where}{what[1] if what else said[-200:].strip() or 'it ended'}")
+
+
+def _put(sources: Mapping[str, str], folder: Path) -> None:
+    for name, content in sources.items():
+        with writing.replacing(folder / name, make=True) as file:
+            file.write(content.encode())
+
+
 @cache
 def _version(program: str) -> str:
     return subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=20).stdout
@@ -129,8 +159,8 @@ def of_kind(words: Sequence[str]) -> tuple[str, ...]:
     return _CLANG if "clang" in _version(words[0]) else _GCC
 
 
-def run(words: Sequence[str], folder: Path) -> str | None:
-    """What a compiler said that failed; None: it did not."""
+def run(words: Sequence[str], folder: Path, *, always: bool = False) -> str | None:
+    """What a program said that failed, as a compiler; None: it did not fail, unless that is `always` wanted."""
     with tempfile.TemporaryFile() as output:
         try:
             done = subprocess.run(
@@ -147,7 +177,7 @@ def run(words: Sequence[str], folder: Path) -> str | None:
             return f"took more than {_SECONDS} s"
         output.seek(0)
         printed = output.read(_MOST_OUTPUT_BYTES).decode(errors="replace")
-    return None if done.returncode == 0 else printed or f"ended with {done.returncode}"
+    return None if done.returncode == 0 and not always else printed or f"ended with {done.returncode}"
 
 
 def said(path: str, sources: Mapping[str, str], output: str, may_be_quoted: bool, expected: str) -> str:

@@ -101,14 +101,14 @@ def _algorithms(scenario: Mapping[str, Any]) -> Iterator[str]:
         yield from (one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str))
 
 
-_known: dict[tuple[str, str], Named] = {}
-"""By name and digest: what this process has loaded."""
+_known: dict[tuple[str, str, str], Named] = {}
+"""By path, name and digest: what this process has loaded."""
 
 
 def named(files: Iterable[Built]) -> list[Named]:
     """Names for the algorithms of files, which are loaded under these."""
     found: list[Named] = []
-    taken = set(_reserved())
+    taken = set(reserved())
     for built in files:
         stem = re.sub(r"\W", "_", Path(built.path).stem, flags=re.ASCII)
         longer = f"{built.name}_{stem if stem != built.name else 'file'}"
@@ -122,12 +122,13 @@ def named(files: Iterable[Built]) -> list[Named]:
 def load(one: Named) -> Named:
     """Loads it, if it is not there yet."""
     _core.load_algorithm(one.built.so_path, one.built.digest, one.name)
-    return _known.setdefault((one.name, one.built.digest), one)
+    _known[one.built.path, one.name, one.built.digest] = one
+    return one
 
 
 def used_by(scenario: _core.Scenario) -> list[Named]:
     """Those that a scenario names."""
-    return [_known[name, digest] for _, name, digest in scenario.algorithm_files]
+    return [_known[file] for file in scenario.algorithm_files]
 
 
 def note(files: Sequence[Named]) -> None:
@@ -137,7 +138,7 @@ def note(files: Sequence[Named]) -> None:
 
 
 @cache
-def _reserved() -> frozenset[str]:
+def reserved() -> frozenset[str]:
     """Names that mean something else in a `[[flow]]`."""
     ours = (name for entry in _core.algorithms() for name in (entry["name"], entry["linux_name"]))
     known = _core.keys()

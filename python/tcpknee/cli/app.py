@@ -19,6 +19,7 @@ from .lazy import LazyGroup
 VERBS = {
     "assign": "assign",
     "calibrate": "calibrate",
+    "check": "check",
     "compare": "compare",
     "completion": "completion",
     "conform": "conform",
@@ -32,6 +33,7 @@ VERBS = {
     "kernel": "kernel:group",
     "list": "list",
     "load": "load",
+    "new": "new",
     "profile": "profile",
     "recommend": "recommend",
     "record": "record",

@@ -25,16 +25,18 @@ from .options import json_option, quiet_option
 def command(algorithms: tuple[str, ...], default_in: str | None, json: bool, quiet: bool) -> int:
     """Put algorithms into the running kernel, without rebuilding it: sockets can choose knee_ALGO from then on.
 
+    ALGO is a name, or a file of your own in C (docs/your-algorithm.md), which takes clang.
+
     They stay until `knee unload` or a reboot; one that is there already stays. It needs root and a kernel with BTF, 6.1
     or later.
 
     Example: knee load bbr3
     """
     from tcpknee import _core
-    from tcpknee import algorithms as named
+    from tcpknee.algorithms import for_kernel
     from tcpknee.runs.progress import Phase
 
-    algorithms = named.chosen("knee load", algorithms)
+    algorithms = for_kernel.names("knee load", algorithms)
     if default_in is not None and len(algorithms) > 1:
         raise UsageError(
             "knee load --default-in: got several algorithms; expected one, as a namespace has one default."

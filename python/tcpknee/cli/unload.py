@@ -26,14 +26,14 @@ def command(algorithms: tuple[str, ...], all_: bool, json: bool) -> int:
     Example: knee unload bbr3
     """
     from tcpknee import _core
-    from tcpknee import algorithms as named
+    from tcpknee.algorithms import for_kernel
 
     if all_ == bool(algorithms):
         raise UsageError("knee unload: expected names of algorithms or --all, and not both.")
     if all_:
         algorithms = tuple(name for name, status in _core.in_kernel().items() if status["loaded"])
     if algorithms:
-        algorithms = named.chosen("knee unload", algorithms)
+        algorithms = for_kernel.names("knee unload", algorithms, to_load=False)
     done: dict[str, list[dict[str, str]]] = {}
     failed: list[str] = []
     for name in algorithms:

@@ -4,8 +4,9 @@
 
 The first line of its input is an object: `scenario` `file` `files` `algorithm_files` `kernels` as of `labworker`,
 `part` and `report`, descriptors for the tables of a repetition and for a call that goes wrong. Each further line asks
-for a repetition: `cell` `rep`, and `noise_ns` where hosts are to be late by that. Standard output gets lines of JSON:
-`{"t_ns": …}` now and then; `{"done": true}`, or `{"error": CLASS, "message": …}`.
+for a repetition: `cell` `rep`, and `noise_ns` where hosts are to be late by that; or for a `call` of the one algorithm,
+as `_core.play_call` takes it. Standard output gets lines of JSON: `{"t_ns": …}` now and then; `{"done": true}`, or
+`{"played": …}`, or `{"error": CLASS, "message": …}`.
 """
 
 from __future__ import annotations
@@ -28,8 +29,13 @@ def main() -> int:
     _core.guard_process(start["report"])
     scenario = labworker.parsed(start)
     for line in sys.stdin:
+        request = json.loads(line)
         try:
-            _run(scenario, json.loads(line), start["part"])
+            if "call" in request:
+                (file,) = start["algorithm_files"]
+                _say({"played": json.loads(_core.play_call(file["name"], file["digest"], request["call"]))})
+                continue
+            _run(scenario, request, start["part"])
         except TcpkneeError as error:
             _say({"error": type(error).__name__, "message": str(error)})
         else:

@@ -122,6 +122,23 @@ def words(call: Mapping[str, Any]) -> str:
     return f"{call['algorithm']} {did} in {call['op']}, at {call['t_ns'] / 1e9:.6f} s"
 
 
+def play(file: naming.Named, call: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str]:
+    """Makes a call again, in a process of its own: `out` and `state` after it; or None, and what went wrong. Raises
+    `UsageError`."""
+    scenario = 'duration = "1s"\n[path]\nrate = "1Gbit/s"\nrtt = "1ms"\n[[flow]]\nalgorithm = "reno"\n'
+    start = {"scenario": scenario, "file": "call", "files": {}, "kernels": {}, "algorithm_files": [file.request()]}
+    worker = _Worker(start)
+    try:
+        return worker.play(json.dumps(call)), ""
+    except _Died as death:
+        if death.call is None:
+            raise EngineError(f"the process of the call ended ({death.words}); this is a defect.") from None
+        found = json.loads(death.call)
+        return None, f"{found['algorithm']} {DID.get(found['what'], found['what'])} in {found['op']}"
+    finally:
+        worker.end()
+
+
 class _Died(Exception):
     """A worker is gone: what it said last, and the call that ended it, as JSON, if one did."""
 
@@ -158,19 +175,30 @@ class _Worker:
         self, request: Mapping[str, Any], cancel: Any, progress: Callable[[int], object] | None
     ) -> dict[str, pa.Table]:
         """The tables of one repetition. Raises `_Died`, `Cancelled`, and the worker's own error."""
+        self._asked(request, cancel, progress)
+        self._tell()
+        with pa.OSFile(f"/proc/self/fd/{self._part.fileno()}", "rb") as source:
+            return folder.read_streams(source)
+
+    def play(self, call: str) -> dict[str, Any]:
+        """What a call makes of its blocks. Raises as `run`."""
+        played: dict[str, Any] = self._asked({"call": call}, None, None)["played"]
+        return played
+
+    def _asked(
+        self, request: Mapping[str, Any], cancel: Any, progress: Callable[[int], object] | None
+    ) -> dict[str, Any]:
         self._say(request)
         assert self._process.stdout is not None
         for line in lines(self._process.stdout, cancel):
-            said = json.loads(line)
+            said: dict[str, Any] = json.loads(line)
             if "t_ns" in said:
                 if progress is not None:
                     progress(said["t_ns"])
             elif "error" in said:
                 raise getattr(errors, said["error"], EngineError)(said["message"])
             else:
-                self._tell()
-                with pa.OSFile(f"/proc/self/fd/{self._part.fileno()}", "rb") as source:
-                    return folder.read_streams(source)
+                return said
         code = self._process.wait()
         self._report.seek(0)
         self._stderr.seek(0)

@@ -47,6 +47,11 @@ def algorithms(scenario: _core.Scenario, file: str, *, bpf: bool) -> Iterator[di
     """
     from tcpknee import _core
 
+    if scenario.algorithm_files:
+        from tcpknee.algorithms import for_kernel, naming
+
+        for one in naming.used_by(scenario):
+            for_kernel.add(one)
     try:
         loaded = _core.load_for_run(scenario, ours=bpf)
     except EngineError as error:

@@ -1,0 +1,95 @@
+"""Algorithms of files for the running kernel: the same text, compiled by clang as BPF struct_ops."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from tcpknee import _core
+from tcpknee.errors import UsageError
+
+from . import chosen, compiler, naming
+from .building import HEADERS, build
+
+_COMPILERS = (
+    "clang-16",
+    "clang",
+    *(f"clang-{version}" for version in (22, 21, 20, 19, 18, 17, 15, 14)),
+)
+"""Looked for, best first, as where the package is built; BPF_CLANG names another."""
+
+_ARCHITECTURES = {"x86_64": "x86", "aarch64": "arm64"}
+
+_FLAGS = (
+    "-target",
+    "bpf",
+    "-mcpu=v3",
+    "-fno-jump-tables",
+    "-O2",
+    "-g",
+    "-std=gnu11",
+    "-fno-color-diagnostics",
+    "-fno-caret-diagnostics",
+    "-Wno-initializer-overrides",
+    "-Werror=implicit-function-declaration",
+)
+
+_MOST_NAME = 15
+"""Characters of a congestion control's name: TCP_CA_NAME_MAX less its end."""
+
+
+def names(what: str, words: Sequence[str], *, to_load: bool = True) -> tuple[str, ...]:
+    """The algorithms that a user named, by name or by path, those of files known to the loader. Raises `UsageError`,
+    which begins with `what` where no such algorithm is."""
+    files = {word: build(word) for word in words if naming.is_path(word)}
+    named = {one.built.path: one for one in naming.named(files.values())}
+    for one in named.values():
+        add(one, compiled=to_load)
+    plain = [word for word in words if word not in named]
+    ours = iter(chosen(what, plain)) if plain or not named else iter(())
+    return tuple(named[word].name if word in named else next(ours) for word in words)
+
+
+def add(one: naming.Named, *, compiled: bool = True) -> None:
+    """Gives the loader the builds of an algorithm; not `compiled`: only what the kernel calls it. Raises
+    `UsageError`."""
+    if one.built.kind != "contract":
+        raise UsageError(
+            f"{one.built.path}: got a source of the Linux kernel; expected one for the contract of cc.h, which goes "
+            "into a running kernel as BPF. Build it as a module, or boot a kernel that has it (docs/kernels.md)."
+        )
+    about = _core.load_algorithm(one.built.so_path, one.built.digest, one.name)
+    own = str(about["kernel_name"])
+    called = own if one.name == one.built.name and len(own) <= _MOST_NAME else f"knee_{one.name}"[:_MOST_NAME]
+    defines = [] if called == own else [f"-DCC_KERNEL_NAME={called}"]
+    both = (_object(one, [*defines, *further]) if compiled else b"" for further in ([], ["-DCC_BPF_CONG_CONTROL_2"]))
+    _core.add_object(one.name, called, [param["name"] for param in about["params"]], *both)
+
+
+def _object(one: naming.Named, defines: Sequence[str]) -> bytes:
+    built = one.built
+    clang = next(filter(None, map(shutil.which, (os.environ.get("BPF_CLANG", ""), *_COMPILERS))), None)
+    if clang is None:
+        raise UsageError(
+            f"{built.path}: got no clang; expected one of version 14 or later, which compiles it for the kernel. "
+            "Install it (Debian, Ubuntu: apt install clang libbpf-dev), or name it in BPF_CLANG."
+        )
+    machine = platform.machine()
+    flags = [
+        *_FLAGS,
+        f"-D__TARGET_ARCH_{_ARCHITECTURES.get(machine, machine)}",
+        *("-idirafter", f"/usr/include/{machine}-linux-gnu"),
+        *defines,
+    ]
+
+    def compile_in(folder: Path) -> None:
+        words = [clang, *flags, f"-I{HEADERS}", "-c", "-o", "object", next(iter(built.sources))]
+        failure = compiler.run(words, folder)
+        if failure is not None:
+            raise UsageError(compiler.said(built.path, built.sources, failure, True, "C that clang makes BPF of"))
+
+    made_of = (built.digest, compiler.headers_digest(HEADERS), *flags)
+    return compiler.cached(built.sources, [clang], made_of, compile_in).read_bytes()

@@ -1,0 +1,112 @@
+"""What `knee check` asks of an algorithm's file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tcpknee import _core, reading
+from tcpknee.algorithms import building, compiler, naming, text
+from tcpknee.errors import EngineError, UsageError
+
+ICSK_CA_PRIV_BYTES = 104
+"""What Linux gives a congestion control in each socket: `icsk_ca_priv` (include/net/inet_connection_sock.h), 13 u64."""
+
+_SCENARIO = """
+duration = "4s"
+warmup = "1s"
+[path]
+rate = ["5Mbit/s", "50Mbit/s"]
+rtt = ["10ms", "200ms"]
+loss = ["0%", "2%"]
+[[flow]]
+algorithm = "{path}"
+"""
+
+_LEAST_SHARE = 0.02
+"""Of a link without losses: what carries less stands still. Reno has more than five times that in each cell."""
+
+
+class Finding(NamedTuple):
+    """What was asked, the answer (None: it was not asked), and what there is to say of it. Without `matters`: it may be
+    so."""
+
+    asked: str
+    ok: bool | None
+    words: str
+    matters: bool = True
+
+
+_ASKED = ("integers only", "compiles", "fits 104 bytes", "bears any call", "goes into this kernel", "carries data")
+
+
+def check(path: str, seconds: int) -> list[Finding]:
+    """All findings, in order; what hangs on one that failed is not asked."""
+    found: list[Finding] = []
+    try:
+        found.extend(_findings(path, seconds))
+    except UsageError as error:
+        found.append(Finding(_ASKED[len(found)], False, str(error)))
+    rest = _ASKED[len(found) :]
+    return [*found, *(Finding(asked, None, f"because of: {found[-1].asked}") for asked in rest)]
+
+
+def _findings(path: str, seconds: int) -> Iterator[Finding]:
+    sources, _ = building.gather(path, path, reading.program)
+    text.refuse_floats(path, sources)
+    yield Finding("integers only", True, "")
+    built = building.of_sources(path, sources)
+    yield Finding("compiles", True, f"as {built.name}")
+    bytes_ = built.state_bytes
+    yield Finding(
+        "fits 104 bytes",
+        bytes_ <= ICSK_CA_PRIV_BYTES,
+        f"{bytes_} bytes of state"
+        + ("" if bytes_ <= ICSK_CA_PRIV_BYTES else "; a kernel module has no room for it, our BPF build has"),
+        matters=False,
+    )
+    ok, words = compiler.sanitized(path, sources, building.HEADERS, seconds)
+    yield Finding("bears any call", ok, words)
+    (named,) = naming.named([built])
+    yield _in_kernel(named)
+    yield _carries(named)
+
+
+def _in_kernel(named: naming.Named) -> Finding:
+    asked = "goes into this kernel"
+    if os.geteuid() != 0:
+        return Finding(asked, None, "because it takes root")
+    from tcpknee.algorithms import for_kernel
+
+    try:
+        for_kernel.add(named)
+    except UsageError as error:
+        return Finding(asked, None, f"because {error}")
+    try:
+        called, _ = _core.load(named.name)
+        _core.unload(named.name)
+    except EngineError as error:
+        return Finding(asked, False, str(error))
+    return Finding(asked, True, f"as {called}")
+
+
+def _carries(named: naming.Named) -> Finding:
+    from . import api
+
+    path, asked = Path(named.built.path).absolute(), "carries data"
+    try:
+        run = api.run(_SCENARIO.format(path=path))
+    except EngineError as error:
+        return Finding(asked, False, str(error))
+    goodputs = run.rows("flows", ["cell", "goodput_bits_per_sec"]).to_pydict()
+    shares = []
+    for cell, goodput in zip(*goodputs.values(), strict=True):
+        about = run.meta["cells"][cell]
+        shares.append((goodput or 0) / about["rate_bits_per_sec"])
+        is_lossy = dict(about["axes"])["path.loss"] != "0%"
+        if shares[-1] < (_LEAST_SHARE if not is_lossy else 1e-4):
+            where = ", ".join(f"{key} = {value}" for key, value in about["axes"])
+            return Finding(asked, False, f"it stands still at {where}: {shares[-1]:.2%} of the link")
+    return Finding(asked, True, f"on {len(shares)} paths, {min(shares):.0%} to {max(shares):.0%} of the link")

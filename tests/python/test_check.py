@@ -1,0 +1,98 @@
+"""`knee new algorithm` and `knee check`."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from support import knee
+from tcpknee.algorithms import building, compiler, outline
+from tcpknee.runs import checking
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    # What is asked of the kernel is a test of tests/kernel.
+    monkeypatch.setattr(checking, "_in_kernel", lambda named: checking.Finding("goes into this kernel", None, ""))
+    return tmp_path
+
+
+def written(old: str = "", new: str = "") -> str:
+    text = outline.of("mine")
+    assert old in text
+    Path("mine.c").write_text(text.replace(old, new, 1) if old else text, encoding="utf-8")
+    return "./mine.c"
+
+
+def test_a_new_algorithm_is_reno_under_its_own_name_and_overwrites_nothing(here: Path) -> None:
+    assert knee("new", "algorithm", "mine", cwd=here).code == 0
+    text = Path("mine.c").read_text(encoding="utf-8")
+    assert "reno_ssthresh" not in text and "mine_ssthresh" in text and "cc_reno_cong_avoid" in text
+    assert building.build("./mine.c").name == "mine"
+    again = knee("new", "algorithm", "mine", cwd=here)
+    assert again.code == 2 and "mine.c is there already" in again.err
+    for name in ("reno", "bbr", "count", "Mine", "a/b"):
+        assert knee("new", "algorithm", name, cwd=here).code == 2
+
+
+def test_a_good_file_is_found_good() -> None:
+    found = checking.check(written(), 1)
+    assert [one.asked for one in found] == list(checking._ASKED)
+    assert [one.ok for one in found] == [True, True, True, True, None, True]
+    assert "drawn calls" in found[3].words and found[5].words.startswith("on 8 paths")
+
+
+UNDO = "out->ret = cc_reno_undo_cwnd(in, out);"
+GROW = "cc_reno_cong_avoid(in, out, acked);"
+WRONG = [
+    ("division", "out->ret = in->snd_cwnd / in->lost;", r"\./mine\.c:\d+: division by zero"),
+    ("overflow", "out->ret = (u32)((s32)in->snd_cwnd * (s32)in->lost);", r"\./mine\.c:\d+: signed integer overflow"),
+    ("beyond", "out->ret = ((volatile u32 *)s)[in->lost % 64];", r"\./mine\.c:\d+: "),
+    ("loop", "while (in->lost) *(volatile u32 *)&out->ret = 0;", "undo_cwnd does not end"),
+    ("window", "out->snd_cwnd = in->lost / 2;", "undo_cwnd leaves a window of 0 segments"),
+]
+
+
+@pytest.mark.parametrize(("line", "said"), [case[1:] for case in WRONG], ids=[case[0] for case in WRONG])
+def test_drawn_calls_find_what_no_algorithm_may_do(line: str, said: str) -> None:
+    path = written(UNDO, line)
+    sources = building.build(path).sources
+    ok, words = compiler.sanitized(path, sources, building.HEADERS, 2)
+    assert ok is False
+    assert re.match(said, words), words
+
+
+def test_what_hangs_on_a_failure_is_not_asked(here: Path) -> None:
+    found = checking.check(written(UNDO, "double x = 1;"), 1)
+    assert [one.ok for one in found] == [False, None, None, None, None, None]
+    ended = knee("check", "./mine.c", "--json", cwd=here)
+    assert ended.code == 1
+    assert [one["ok"] for one in json.loads(ended.out)["findings"]] == [False, None, None, None, None, None]
+
+
+def test_an_algorithm_that_stands_still_is_seen() -> None:
+    path = written(GROW, "(void)acked; out->snd_cwnd = 1;")
+    found = checking.check(path, 1)
+    assert found[5].ok is False and "stands still" in found[5].words
+
+
+def test_a_call_that_a_run_wrote_down_is_made_again(here: Path) -> None:
+    path = written(GROW, "out->snd_cwnd += acked / (in->lost + s->hystart);").removeprefix("./")
+    text = 'duration = "4s"\n[path]\nrate = "10Mbit/s"\nrtt = "20ms"\n[[flow]]\nalgorithm = "./mine.c"\n'
+    Path("s.toml").write_text(text, encoding="utf-8")
+    assert knee("run", "s.toml", "--out", "out", "-q", cwd=here).code == 2
+    again = knee("check", path, "--call", "out/calls/0-0.json", cwd=here)
+    assert (again.code, again.out) == (1, "mine divides by zero in cong_avoid.\n")
+    written()
+    mended = knee("check", path, "--call", "out/calls/0-0.json", cwd=here)
+    assert mended.code == 0 and mended.out.startswith("mine returns from cong_avoid: snd_cwnd 10 -> ")
+    Path("other.json").write_text("{}", encoding="utf-8")
+    assert knee("check", path, "--call", "other.json", cwd=here).code == 2
