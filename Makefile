@@ -109,14 +109,6 @@ equality: $(VENV)/.dev ## a million random op sequences per algorithm, host agai
 replay: $(VENV)/.dev ## record a million ACKs of the kernel's own reno, cubic and bbr, and replay them (root; docs/replay.md)
 	$(BIN)/python tests/kernel/recording.py
 
-RANDOM ?= 2000
-SEED ?= 1
-.PHONY: against
-against: ## a kernel's own tcp_NAME.c beside cc/NAME.c: KERNEL_FILE=.../tcp_cubic.c ALGORITHM=cubic (docs/against.md)
-	@[ -n "$(KERNEL_FILE)" ] && [ -n "$(ALGORITHM)" ] || \
-	    { echo "make against: give KERNEL_FILE=.../tcp_NAME.c and ALGORITHM=NAME (docs/against.md)" >&2; exit 2; }
-	$(PYTHON) tools/against/against.py $(KERNEL_FILE) $(ALGORITHM) --random $(RANDOM) --seed $(SEED) $(SET:%=--second %)
-
 FUZZ_INPUTS ?= 10000000
 .PHONY: fuzz
 fuzz: ## search the parsers for inputs that break them: FUZZ_INPUTS in all, 10 million unless told (docs/ci.md)

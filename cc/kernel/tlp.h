@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
  * tlp.h - what Google's kernels tell of tail loss probes, and the contract does
- * not. The simulator never says it; tools/against does.
+ * not. The simulator never says it; knee against does.
  */
 #ifndef KNEE_KERNEL_TLP_H
 #define KNEE_KERNEL_TLP_H

@@ -14,7 +14,7 @@
 
 static struct settings sets;
 static struct difference first[N_KINDS];
-static const char *const names[2] = { "kernel", "ours" };
+static const char *const names[2] = { "first", "second" };
 
 static void print_share(const char *name, const struct score *score)
 {
@@ -106,7 +106,7 @@ static const struct cc_algorithm *load(const char *file)
 
 	if (algorithm && *algorithm && abi && *abi == CC_ABI)
 		return *algorithm;
-	fprintf(stderr, "against: %s is no algorithm of this cc.h\n",
+	fprintf(stderr, "knee against: %s is no algorithm of this cc.h\n",
 		file);
 	return NULL;
 }
@@ -156,12 +156,12 @@ int main(int argc, char **argv)
 	if (!against_algorithms[0]->ops[CC_OP_cong_control] !=
 	    !against_algorithms[1]->ops[CC_OP_cong_control]) {
 		fprintf(stderr,
-			"against: only one of the kernel's %s and our %s has cong_control: not the same algorithm\n",
+			"knee against: only one of %s and %s has cong_control: not the same algorithm\n",
 			against_algorithms[0]->name,
 			against_algorithms[1]->name);
 		return 2;
 	}
-	printf("kernel's %s against our %s\n", against_algorithms[0]->name,
+	printf("%s against %s\n", against_algorithms[0]->name,
 	       against_algorithms[1]->name);
 	printf("%-42s %9s %11s %10s %10s %10s %10s\n", "", "ACKs", "all equal",
 	       "cwnd", "pacing", "ssthresh", "phase");
@@ -197,7 +197,7 @@ int main(int argc, char **argv)
 		print_difference(k);
 	if (!all.acks) {
 		fprintf(stderr,
-			"against: no ACK was compared; is there a class with \"%s\" in its name?\n",
+			"knee against: no ACK was compared; is there a class with \"%s\" in its name?\n",
 			class ? class : "");
 		return 2;
 	}

@@ -63,7 +63,7 @@ int against_sides_begin(const struct scenario *s, const struct settings *sets)
 		for (i = 0; i < sets->n[side]; i++)
 			if (!set(side, sets->words[side][i])) {
 				fprintf(stderr,
-					"against: %s has no parameter for %s\n",
+					"knee against: %s has no parameter for %s\n",
 					a->name, sets->words[side][i]);
 				return 0;
 			}
