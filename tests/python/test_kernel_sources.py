@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Mapping
@@ -251,6 +252,13 @@ def test_what_it_prints_is_told_with_the_time_and_ends() -> None:
     assert "half: line 0" in told[0]
     assert "line 19" in told[19]
     assert told[20:] == ["half: prints more, which is not shown"]
+
+
+def test_a_check_asks_of_its_private_area_and_not_of_the_adapters_state() -> None:
+    done = knee("check", half(), "--json", cwd=Path.cwd())
+    found = {one["asked"]: one["ok"] for one in json.loads(done.out)["findings"]}
+    assert found["compiles"] and found["fits 104 bytes"] and found["carries data"]
+    assert found["bears any call"] is None
 
 
 def scenario(algorithm: str) -> str:

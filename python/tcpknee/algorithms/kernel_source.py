@@ -65,23 +65,25 @@ _UNDEFINED = re.compile(r"(?:(?P<file>[\w./-]+):(?P<line>\d+): )?undefined (?:re
 
 
 def is_one(content: str) -> bool:
-    """Is it a source of the kernel?"""
-    return bool(re.search(r"\bstruct\s+tcp_congestion_ops\b", content))
+    """Is it a source of the kernel, and none for our contract?"""
+    is_ours = re.search(r"\bCC_ALGORITHM\s*\(", content)
+    return not is_ours and bool(re.search(r"\bstruct\s+tcp_congestion_ops\b", content))
 
 
 def libraries(sources: Mapping[str, str]) -> list[str]:
     """Files that a source of the kernel may call: `tcp_vegas.c` of one that includes `tcp_vegas.h`."""
-    if not _are_of_kernel(sources):
+    if not are_of_kernel(sources):
         return []
     return [f"{name.removesuffix('.h')}.c" for name in sources if re.fullmatch(r"(?:.*/)?tcp_\w+\.h", name)]
 
 
 def is_optional(name: str, sources: Mapping[str, str], headers: Path) -> bool:
     """Can a source of the kernel be compiled without that file of its folder?"""
-    return _are_of_kernel(sources) and (name in libraries(sources) or (headers / "kernel" / name).is_file())
+    return are_of_kernel(sources) and (name in libraries(sources) or (headers / "kernel" / name).is_file())
 
 
-def _are_of_kernel(sources: Mapping[str, str]) -> bool:
+def are_of_kernel(sources: Mapping[str, str]) -> bool:
+    """Is the first of these, the algorithm's, a source of the kernel?"""
     return is_one(text.without_comments(next(iter(sources.values()))))
 
 

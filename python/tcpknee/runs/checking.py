@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from tcpknee import _core, reading
-from tcpknee.algorithms import building, compiler, naming, text
+from tcpknee.algorithms import building, compiler, kernel_source, naming, text
 from tcpknee.errors import EngineError, UsageError
 
 ICSK_CA_PRIV_BYTES = 104
@@ -55,6 +55,9 @@ def check(path: str, seconds: int) -> list[Finding]:
 
 def _findings(path: str, seconds: int) -> Iterator[Finding]:
     sources, _ = building.gather(path, path, reading.program)
+    if kernel_source.are_of_kernel(sources):
+        yield from _kernel_findings(path, sources)
+        return
     text.refuse_floats(path, sources)
     yield Finding("integers only", True, "")
     built = building.of_sources(path, sources)
@@ -72,6 +75,19 @@ def _findings(path: str, seconds: int) -> Iterator[Finding]:
     (named,) = naming.named([built])
     yield _in_kernel(named)
     yield _carries(named)
+
+
+def _kernel_findings(path: str, sources: Mapping[str, str]) -> Iterator[Finding]:
+    """Of a source of the Linux kernel, whose state is what it keeps in its private area."""
+    other = "because it is a source of the Linux kernel"
+    built = building.of_sources(path, sources)
+    yield Finding("integers only", True, "")
+    yield Finding("compiles", True, f"as {built.name}")
+    is_larger = kernel_source.has_larger_state(built.so_path)
+    yield Finding("fits 104 bytes", not is_larger, "stock kernels cannot have it" if is_larger else "", matters=False)
+    yield Finding("bears any call", None, other)
+    yield Finding("goes into this kernel", None, f"{other}: build it as a module")
+    yield _carries(*naming.named([built]))
 
 
 def _in_kernel(named: naming.Named) -> Finding:
