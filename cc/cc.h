@@ -206,14 +206,14 @@ struct cc_out {
 	u32 ecn_echo;	   /* 0 or 1: ACKs carry ECE from now on */
 	u16 ack_now;	   /* 1: ack what arrives at once; 0 before the call */
 
-	u16 random_drawn; /* 1: `random` was drawn; 0 before the call */
+	u8 random_drawn; /* 1: `random` was drawn; 0 before the call */
 
 	/*
 	 * Of cong_avoid() and cong_control(): 1 asks the stack for a reduction
 	 * to what ssthresh() says, as after a mark. Linux lets no BPF program
 	 * ask; so a file of the kernel may, and ours do not. 0 before the call.
 	 */
-	u32 enter_cwr;
+	u8 enter_cwr;
 };
 
 /*

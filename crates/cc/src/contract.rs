@@ -186,9 +186,9 @@ mirror! {
         /// 1: ack what arrives at once.
         ack_now: u16,
         /// 1: `random` was drawn: the next call gets another.
-        random_drawn: u16,
+        random_drawn: u8,
         /// 1, of `CongAvoid` and `CongControl`: the stack is to begin a reduction, as after a mark.
-        enter_cwr: u32,
+        enter_cwr: u8,
     }
 }
 

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use knee_scenario::{AlgorithmInfo, Names, ParamInfo, describe, parse};
 
 /// What scenarios of the gallery set of an algorithm besides what those of the tests do.
-const MORE_PARAMS: [(&str, &str); 4] = [
+const MORE_PARAMS: [(&str, &str); 5] = [
     ("cubic", "per_ack"),
     ("cubic", "slow_start_per_ack"),
     ("cubic_preack", "slow_start_per_ack"),
     ("bbr1", "ack_aggregation"),
+    ("bbr2", "ecn"),
 ];
 const MORE_ALGORITHMS: &str =
     "cubic_preack bbr2 bbr3 hybla highspeed htcp veno westwood vegas dctcp prague";

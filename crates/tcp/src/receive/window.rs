@@ -40,8 +40,6 @@ pub struct ReceiveWindow {
     measures_payload: bool,
     wscale: u8,
     mss_bytes: u64,
-    /// Of the buffer, for a full wire packet.
-    wire_truesize_bytes: u64,
     rcv_mss: u64,
     rcvbuf_max_bytes: u64,
     /// Did the application ask for that size (SOCK_RCVBUF_LOCK)?
@@ -69,7 +67,6 @@ impl ReceiveWindow {
             measures_payload: conf.settings.measures_payload,
             wscale: conf.wscale,
             mss_bytes,
-            wire_truesize_bytes: wire_truesize(mss_bytes),
             // tcp_initialize_rcv_mss(): modest until data shows better.
             rcv_mss: mss_bytes.min(536),
             rcvbuf_max_bytes: conf.settings.tcp_rmem_bytes[2],
@@ -258,7 +255,7 @@ impl ReceiveWindow {
     #[cold]
     fn set_mss(&mut self, len: u64) {
         if self.measures_payload {
-            self.scaling_ratio = ((len << RATIO_SHIFT) / self.wire_truesize_bytes).max(1);
+            self.scaling_ratio = ((len << RATIO_SHIFT) / wire_truesize(self.mss_bytes)).max(1);
         }
         self.window_clamp = self.full_window();
         self.rcv_mss = len;
@@ -271,7 +268,7 @@ impl ReceiveWindow {
         if self.rcv_ssthresh >= self.window_clamp {
             return false;
         }
-        let unread_bytes = u64::from(unread_packets) * self.wire_truesize_bytes;
+        let unread_bytes = u64::from(unread_packets) * wire_truesize(self.mss_bytes);
         let room = self
             .window_clamp
             .min(self.space(waiting_bytes, unread_bytes))
@@ -350,7 +347,7 @@ mod tests {
         for (mtu, truesize) in [(1500, 2304), (1664, 4352), (6010, 8448), (9001, 12_544)] {
             let conf = HostConf::new(settings.clone(), mtu);
             let mut window = ReceiveWindow::new(&conf);
-            assert_eq!(window.wire_truesize_bytes, truesize, "{mtu}");
+            assert_eq!(wire_truesize(window.mss_bytes), truesize, "{mtu}");
             window.measure_mss(conf.mss_bytes);
             let share = window.win_from_space(1 << 20) as f64 / f64::from(1 << 20);
             let expected = f64::from(conf.mss_bytes) / truesize as f64;
