@@ -294,6 +294,9 @@ def load(name: str, *, default_in: str | None = None) -> tuple[str, bool]:
     """Loads our build of an algorithm, to stay; returns what the kernel calls it, and whether it was there already.
     `default_in`: a network namespace whose new sockets get it. Raises `KernelUnsupported`."""
 
+def pinned() -> list[str]:
+    """Names of algorithms that stay loaded, those of files too."""
+
 def unload(name: str) -> list[dict[str, str]]:
     """Takes our build out; sockets that still run it: `namespace` `source` `destination`. Raises `EngineError`."""
 

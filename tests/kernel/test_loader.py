@@ -88,6 +88,10 @@ def test_a_file_is_loaded_anew_and_unloaded(tmp_path: Path) -> None:
         file.write_text(file.read_text(encoding="utf-8").replace("512", "600"), encoding="utf-8")
     assert "mine is unloaded" in knee("unload", str(file))
     assert "knee_mine" not in available()
+    knee("load", str(file))
+    file.unlink()
+    assert "mine is unloaded" in knee("unload", "mine")
+    assert "knee_mine" not in available()
 
 
 def test_what_the_verifier_refuses_of_a_file_is_said(tmp_path: Path) -> None:

@@ -235,3 +235,5 @@ def test_a_guest_that_is_not_built_is_said_before_another_engine_runs(tmp_path: 
     ended = knee("compare", "cubic", "--engine", "sim,guest", "--kernel", "6.9", "--duration", "2s", cwd=tmp_path)
     refused(ended, '--kernel: got "6.9"; none was built yet. Build it: knee kernel add 6.9')
     assert not (tmp_path / "runs").exists()
+    ended = knee("compare", "cubic", "--engine", "sim,guest", "--duration", "2s", cwd=tmp_path)
+    refused(ended, "kernel: got none; expected one of `knee kernel list`")

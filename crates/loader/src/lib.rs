@@ -229,6 +229,16 @@ pub fn unload(name: &str) -> Result<Vec<User>, KernelError> {
     Ok(users)
 }
 
+/// Names of algorithms that stay loaded, those of files too.
+pub fn pinned() -> Vec<String> {
+    let found = fs::read_dir(PINS).into_iter().flatten().flatten();
+    let mut names: Vec<String> = found
+        .filter_map(|pin| pin.file_name().into_string().ok())
+        .collect();
+    names.sort_unstable();
+    names
+}
+
 /// Names of our builds that are loaded now.
 pub fn loaded() -> Vec<String> {
     let all = list().into_iter();

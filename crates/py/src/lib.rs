@@ -58,7 +58,9 @@ mod _core {
     #[pymodule_export]
     use crate::learn::{Learner, learner_registry};
     #[pymodule_export]
-    use crate::loader::{LoadedAlgorithms, add_object, in_kernel, load, load_for_run, unload};
+    use crate::loader::{
+        LoadedAlgorithms, add_object, in_kernel, load, load_for_run, pinned, unload,
+    };
     #[pymodule_export]
     use crate::parts::{Part, compose};
     #[pymodule_export]

@@ -72,6 +72,12 @@ pub fn load(py: Python<'_>, name: &str, default_in: Option<&str>) -> PyResult<(S
     Ok((loaded.called, loaded.was_there))
 }
 
+/// See `knee_loader::pinned`.
+#[pyfunction]
+pub fn pinned() -> Vec<String> {
+    knee_loader::pinned()
+}
+
 /// See `knee_loader::unload`.
 #[pyfunction]
 pub fn unload<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {

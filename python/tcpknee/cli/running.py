@@ -47,7 +47,7 @@ def run_all(jobs: Iterable[Job], options: Options) -> int:
             continue
         if "guest" in options.engines:
             # Before what another engine says of it is waited for.
-            for name in dict.fromkeys(cell["kernel"] for cell in map(manifest.plain_cell, job.scenario.cells)):
+            for name in api.kernels_of(job.scenario, job.file, "guest"):
                 cache.find(name)
         parent = job.out or next_free(RUNS, job.stem)
         beside = [_run(job, replace(options, engine=name), parent / name) for name in options.engines]

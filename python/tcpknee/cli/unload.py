@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import click
 
@@ -30,10 +31,17 @@ def command(algorithms: tuple[str, ...], all_: bool, json: bool) -> int:
 
     if all_ == bool(algorithms):
         raise UsageError("knee unload: expected names of algorithms or --all, and not both.")
+    available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="utf-8").split()
+    status = _core.in_kernel()
     if all_:
-        algorithms = tuple(name for name, status in _core.in_kernel().items() if status["loaded"])
-    if algorithms:
-        algorithms = for_kernel.names("knee unload", algorithms, to_load=False)
+        loaded = [name for name in status if status[name]["loaded"]]
+        files = [name for name in _core.pinned() if name not in status and f"knee_{name}" in available]
+        algorithms = (*loaded, *files)
+    # One of a file may be named without the file, which may be gone.
+    of_files = {name for name in algorithms if name not in status and f"knee_{name}" in available}
+    if others := [name for name in algorithms if name not in of_files]:
+        chosen = dict(zip(others, for_kernel.names("knee unload", others, to_load=False), strict=True))
+        algorithms = tuple(chosen.get(name, name) for name in algorithms)
     done: dict[str, list[dict[str, str]]] = {}
     failed: list[str] = []
     for name in algorithms:

@@ -262,7 +262,7 @@ def run_text(
         raise UsageError(f"workers: got {count}; expected 1 or more.")
     scenario = scenario or parse(text, file, stored=stored)
     watcher = watcher or Watcher()
-    kernels = _kernels(scenario, file, engine)
+    kernels = kernels_of(scenario, file, engine)
     guests = [cache.find(name).facts() for name in kernels] if engine == "guest" else []
     of_files = [one.facts() for one in naming.used_by(scenario)]
     meta = manifest.describe(scenario, text, file, command or _command(file), engine, bpf, measure, guests, of_files)
@@ -318,7 +318,7 @@ def check_engine(
         measuring.check(measure, engine, workers)
 
 
-def _kernels(scenario: _core.Scenario, file: str, engine: str) -> list[str]:
+def kernels_of(scenario: _core.Scenario, file: str, engine: str) -> list[str]:
     """The kernels that the cells name. Refuses those that the engine cannot have."""
     named = list(dict.fromkeys(cell["kernel"] for cell in scenario.cells))
     if engine == "guest":
