@@ -271,7 +271,8 @@ void against_ack_event(u32 flags)
 
 void against_pkts_acked(u32 acked, s64 rtt_us, u32 in_flight_bytes)
 {
-	if (!against_algorithms[0]->ops[CC_OP_pkts_acked])
+	if (!against_algorithms[0]->ops[CC_OP_pkts_acked] &&
+	    !against_algorithms[1]->ops[CC_OP_pkts_acked])
 		return;
 	prepare();
 	in.acked = acked;

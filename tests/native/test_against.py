@@ -158,6 +158,35 @@ def test_a_start_of_sending_goes_to_the_op_that_kernels_since_7_1_have_for_it(tm
     assert told and told.group(1) == "5" and int(told.group(2)) > 1_000_000
 
 
+# In the words of a kernel's file: reno, whose threshold is 7 from the 300th time on that it is told of an ACK.
+IS_TOLD = """
+#include <net/tcp.h>
+struct state { u32 acks; };
+static void acked(struct sock *sk, const struct ack_sample *sample)
+{
+	struct state *s = inet_csk_ca(sk);
+
+	if (++s->acks >= 300)
+		tcp_sk(sk)->snd_ssthresh = 7;
+}
+static struct tcp_congestion_ops ops = {
+	.name = "is_told", .ssthresh = tcp_reno_ssthresh, .undo_cwnd = tcp_reno_undo_cwnd,
+	.cong_avoid = tcp_reno_cong_avoid, .pkts_acked = acked,
+};
+static int start(void) { return tcp_register_congestion_control(&ops); }
+module_init(start);
+"""
+
+
+def test_an_op_that_only_the_second_has_is_played_to_it(tmp_path: Path) -> None:
+    file = tmp_path / "tcp_is_told.c"
+    file.write_text(IS_TOLD, encoding="utf-8")
+    done = against(str(file), tmp_path / "out", "--class", "no loss, 100 Mbit/s", file=ROOT / "cc" / "reno.c")
+    assert done.returncode == 1, done.stdout + done.stderr
+    told = re.search(r"difference of snd_ssthresh: .*, ACK 299: first (\d+), second (\d+)", done.stdout)
+    assert told and int(told.group(1)) > 1_000_000 and told.group(2) == "7"
+
+
 @pytest.mark.parametrize(
     ("algorithm", "words", "said"),
     [
