@@ -27,7 +27,6 @@ KNEE_OF_PROCESS int vsnprintf(char *where, size_t n, const char *text,
 			      __builtin_va_list values);
 KNEE_OF_PROCESS long write(int file, const void *what, unsigned long n);
 KNEE_OF_PROCESS void *calloc(size_t n, size_t bytes);
-KNEE_OF_PROCESS void abort(void) __attribute__((noreturn));
 
 struct connection {
 	struct tcp_sock tp;
@@ -431,7 +430,7 @@ static void leave(struct sock *sk)
 		is_reloading = n_lines = 0;
 		printk("writes beyond the %d bytes of its private area",
 		       KNEE_PRIVATE_BYTES);
-		abort();
+		__builtin_trap();
 	}
 	out->pacing_rate = sk->sk_pacing_rate;
 	out->pacing_status = sk->sk_pacing_status;

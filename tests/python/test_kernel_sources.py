@@ -337,3 +337,11 @@ SAME: Mapping[str, str] = {
 def test_linux_own_file_gives_the_tables_of_ours(name: str) -> None:
     file = Path(os.environ["KERNEL_SOURCES"]) / f"tcp_{name}.c"
     assert ran(str(file)) == ran(SAME[name])
+
+
+def test_a_write_beyond_its_private_area_is_the_algorithms_and_no_defect_of_ours() -> None:
+    body = "static void begin(struct sock *sk) { u64 *mine = inet_csk_ca(sk); mine[KNEE_PRIVATE_BYTES / 8] = 1; }"
+    done = knee("run", scenario(half("", body, ".init = begin,")), "--workers", "1", cwd=Path.cwd())
+    assert "writes beyond the" in done.err
+    assert "half does what C leaves undefined (SIGILL) in init" in done.err
+    assert "defect" not in done.err

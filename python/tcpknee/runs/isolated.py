@@ -203,7 +203,10 @@ class _Worker:
         self._report.seek(0)
         self._stderr.seek(0)
         last = self._stderr.read(_MOST_WORDS).decode(errors="replace").strip().rpartition("\n")[2]
-        raise _Died(f"exit code {code}{f': {last}' if last else ''}", _core.read_call(self._report.read()))
+        call = _core.read_call(self._report.read())
+        if call is not None:
+            self._tell()
+        raise _Died(f"exit code {code}{f': {last}' if last else ''}", call)
 
     def _tell(self) -> None:
         """Says what an algorithm printed since the last time, as a source of the kernel may."""
