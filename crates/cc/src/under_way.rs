@@ -11,7 +11,7 @@ use crate::watched::{Call, breached};
 /// The function of an algorithm that is under way. A signal handler of the thread that called it may ask.
 #[derive(Debug, Default)]
 pub struct UnderWay {
-    /// Grows with each call.
+    /// Grows with each call of an algorithm from a file.
     number: AtomicU64,
     /// Of an algorithm from a file, the last call. Only the thread that makes the calls, and its signal handlers, look at it.
     taken_down: UnsafeCell<Option<Box<Call>>>,
@@ -37,12 +37,14 @@ impl UnderWay {
         unsafe { (*self.taken_down.get()).as_deref() }
     }
 
-    /// The place to take down a call.
+    /// The place to take down a call, which is counted.
     ///
     /// # Safety
     /// As of [`taken_down`](UnderWay::taken_down), and nobody else holds it.
     #[expect(clippy::mut_from_ref, reason = "it is the one thread's")]
     pub(crate) unsafe fn place(&self) -> &mut Call {
+        let number = self.number.load(Relaxed).wrapping_add(1);
+        self.number.store(number, Relaxed);
         unsafe { (*self.taken_down.get()).get_or_insert_with(|| Box::new(Call::new())) }
     }
 
@@ -66,8 +68,6 @@ impl UnderWay {
     #[inline(always)]
     pub(crate) fn during<F>(&self, entry: &'static F, clock_ns: u64, function: impl FnOnce()) {
         self.clock_ns.store(clock_ns, Relaxed);
-        self.number
-            .store(self.number.load(Relaxed).wrapping_add(1), Relaxed);
         self.entry
             .store(ptr::from_ref(entry).cast_mut().cast(), Relaxed);
         function();
