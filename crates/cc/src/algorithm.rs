@@ -94,6 +94,12 @@ pub(crate) struct RawAlgorithm {
     n_phases: u32,
 }
 
+/// `CC_STATE_MAX_BYTES` of `cc/cc.h`.
+const STATE_MAX_BYTES: u32 = 2048;
+
+/// Of entries in a table of a file: as many parameters as the largest state has room for.
+const TABLE_MOST: u32 = STATE_MAX_BYTES / 4;
+
 unsafe extern "C" {
     static cc_algorithms: *const RawAlgorithm;
     static cc_n_algorithms: u32;
@@ -277,7 +283,7 @@ impl Algorithm {
     /// The algorithm of a user's file, which says itself what is wrong with it.
     ///
     /// # Safety
-    /// `raw` is of the layout of `cc_native.h`: its strings and tables are static.
+    /// `raw` is of the layout of `cc_native.h`, and each string and table of it that is not null is static.
     pub(crate) unsafe fn of_file(
         raw: &RawAlgorithm,
         name: Option<&str>,
@@ -285,6 +291,7 @@ impl Algorithm {
     ) -> Result<Self, String> {
         let said = [
             (raw.name, "name"),
+            (raw.kernel_name, "name for the kernel"),
             (raw.summary, ".summary"),
             (raw.source, ".source"),
             (raw.use_when, ".use_when"),
@@ -293,6 +300,32 @@ impl Algorithm {
             return Err(format!(
                 "CC_ALGORITHM(…) says no {what}; expected a line of text for it"
             ));
+        }
+        if raw.state_bytes > STATE_MAX_BYTES {
+            return Err(format!(
+                "its state has {} bytes; expected {STATE_MAX_BYTES} at most",
+                raw.state_bytes
+            ));
+        }
+        if u64::from(raw.n_params) * 4 > u64::from(raw.state_bytes) {
+            return Err(
+                "its state has no room for its parameters; expected CC_PARAM_FIELDS(…) at the state's beginning"
+                    .into(),
+            );
+        }
+        // SAFETY: as asked of the caller; it is as long as the description says, which is bounded.
+        let params = unsafe { table(raw.params, raw.n_params, "parameters") }?;
+        let is_whole = |p: &RawParam| ![p.name, p.unit, p.doc].iter().any(|text| text.is_null());
+        if let Some(place) = params.iter().position(|param| !is_whole(param)) {
+            return Err(format!(
+                "its parameter {} lacks a text; expected a name, a unit (\"\" is one) and a line on it",
+                place + 1
+            ));
+        }
+        // SAFETY: as asked of the caller; bounded by the table's own look.
+        let phases = unsafe { table(raw.phases, raw.n_phases, "phases") }?;
+        if phases.iter().any(|text| text.is_null()) {
+            return Err("a phase of it has no name; expected a text for each".into());
         }
         let has = |op: Op| raw.ops[op as usize].is_some();
         for op in [Op::Ssthresh, Op::UndoCwnd] {
@@ -325,17 +358,29 @@ impl Algorithm {
                 ));
             }
         }
-        if algorithm.state_bytes < 4 * algorithm.params.len() {
-            return Err(
-                "its state has no room for its parameters; expected CC_PARAM_FIELDS(…) at the state's beginning"
-                    .into(),
-            );
-        }
         Ok(Algorithm {
             name: name.map_or(algorithm.name, |name| String::from(name).leak()),
             digest: Some(String::from(digest).leak()),
             ..algorithm
         })
+    }
+}
+
+/// A table of a description of somebody's file. Those of a file have some entries.
+///
+/// # Safety
+/// `first` is null, or a table of `count` entries that is static.
+unsafe fn table<T>(first: *const T, count: u32, what: &str) -> Result<&'static [T], String> {
+    match count {
+        0 => Ok(&[]),
+        1..=TABLE_MOST if !first.is_null() && first.is_aligned() => {
+            // SAFETY: as asked of the caller.
+            Ok(unsafe { std::slice::from_raw_parts(first, count as usize) })
+        }
+        _ => Err(format!(
+            "its description says that there are {count} {what}, where there is no such table; expected what \
+             CC_ALGORITHM(…) writes"
+        )),
     }
 }
 

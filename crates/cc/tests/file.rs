@@ -71,6 +71,37 @@ fn what_is_no_algorithm_is_refused() {
 }
 
 #[test]
+fn a_description_that_lies_is_refused() {
+    let source = std::env::temp_dir().join(format!("lies.{}.c", std::process::id()));
+    for (lie, said) in [
+        (".params = 0", "2 parameters, where there is no such table"),
+        (
+            ".params = (const struct cc_param *)9",
+            "2 parameters, where there is no such table",
+        ),
+        (
+            ".n_params = 3, .state_bytes = 12",
+            "its parameter 3 lacks a text",
+        ),
+        (".n_params = 0x7fffffff", "no room for its parameters"),
+        (".state_bytes = 2052", "its state has 2052 bytes"),
+        (".state_bytes = 4", "no room for its parameters"),
+        (".n_phases = 1", "1 phases, where there is no such table"),
+        (".kernel_name = 0", "no name for the kernel"),
+        (".name = 0", "no name"),
+    ] {
+        let text =
+            include_str!("../../../cc/reno.c").replace(".year =", &format!("{lie}, .year ="));
+        assert!(text.contains(lie));
+        std::fs::write(&source, text).unwrap();
+        let got = load(&built(&source, &["-DCC_FILE"]), None, lie).unwrap_err();
+        assert!(matches!(got, FileError::Description(_)), "{lie}: {got}");
+        assert!(got.to_string().contains(said), "{lie}: {got}");
+    }
+    std::fs::remove_file(&source).unwrap();
+}
+
+#[test]
 fn what_an_op_may_not_do_is_seen() {
     static SEEN: Mutex<Vec<(String, &str, u32)>> = Mutex::new(Vec::new());
     on_breach(|under_way, what| {

@@ -43,8 +43,11 @@ pub fn load(
     if abi != expected {
         return Err(FileError::Layout { got: abi, expected });
     }
-    // SAFETY: the object has it for as long as it is loaded, which is for ever.
-    let raw = unsafe { raw.as_ref() };
+    let raw = match raw.is_aligned() {
+        // SAFETY: the object has it for as long as it is loaded, which is for ever.
+        true => unsafe { raw.as_ref() },
+        false => None,
+    };
     let raw = raw.ok_or(FileError::NoSymbol("description"))?;
     // SAFETY: the layout is ours, and the strings and tables live as long as the object.
     let algorithm = unsafe { Algorithm::of_file(raw, name, digest) };
