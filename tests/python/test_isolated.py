@@ -12,7 +12,8 @@ import pytest
 
 import tcpknee
 from support import knee
-from tcpknee.errors import AlgorithmFailed
+from tcpknee.algorithms import compiler
+from tcpknee.errors import AlgorithmFailed, RunFolderError, UsageError
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 
@@ -128,3 +129,36 @@ def test_rows_of_another_process_are_those_of_this_one(here: Path) -> None:
     one, two = (tcpknee.run(text, workers=workers) for workers in (1, 2))
     for table in ("flows", "samples", "queue", "events"):
         assert one.rows(table).equals(two.rows(table))
+
+
+def test_a_stored_run_does_not_decide_what_is_compiled_here(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bad("")
+    Path("s.toml").write_text(PATH, encoding="utf-8")
+    tcpknee.run("s.toml", out="out")
+    shutil.rmtree("cache")
+    monkeypatch.setattr(compiler, "cached", lambda *given: pytest.fail("something is compiled"))
+    with pytest.raises(
+        UsageError, match=r"\./bad\.c: is an algorithm's file that a stored run names; .*knee run SCENARIO"
+    ):
+        tcpknee.run(out="out", resume=True)
+    with pytest.raises(UsageError, match="that a stored run names"):
+        tcpknee.run(out="out", resume=True, kernel="6.12")
+    ended = knee("export", "out", "--format", "pcapng", "--out", "p.pcapng", cwd=here)
+    assert ended.code == 2 and r"out: has algorithms of files (./bad.c)" in ended.err
+    assert not Path("cache").exists()
+
+
+def test_what_a_run_says_of_its_files_and_failures_is_looked_at(here: Path) -> None:
+    bad("*(volatile u32 *)8 = 1")
+    Path("s.toml").write_text(PATH + "bad.after = [0, 40]\n", encoding="utf-8")
+    assert tcpknee.run("s.toml", out="out").meta["failed"]
+    file = Path("out/run.json")
+    meta = json.loads(file.read_text(encoding="utf-8"))
+    for changed, said in (
+        ({"failed": [{"cell": "0"}]}, r"failed\[0\]\.cell"),
+        ({"failed": {}}, "failed"),
+        ({"algorithm_files": [{"path": 1}]}, r"algorithm_files\[0\]\.path"),
+    ):
+        file.write_text(json.dumps({**meta, **changed}), encoding="utf-8")
+        with pytest.raises(RunFolderError, match=said):
+            tcpknee.open("out")

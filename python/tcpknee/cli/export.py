@@ -175,6 +175,11 @@ def _pcapng(run: Path, out: Path, cell: int, rep: int, *, quiet: bool = False) -
             f"{run}: was run with --engine {meta['engine']}, which keeps no packets and cannot repeat them; expected a "
             "simulated run. `knee shell` gives a place behind the same link where tcpdump can run."
         )
+    if names := [one["path"] for one in meta.get("algorithm_files", ())]:
+        raise UsageError(
+            f"{run}: has algorithms of files ({', '.join(map(say.printable, names))}), which a run's folder does not "
+            "get compiled and run; expected a run of built-in algorithms alone. --format csv writes its tables."
+        )
     manifest.check_version(meta, run)
     scenario = api.parse(meta["scenario"], meta["file"], stored=True)
     with Phase("Simulating it again", quiet=quiet):

@@ -63,6 +63,7 @@ _RUN: Shape = {
     "engine_version": TEXT,
     "bpf": Optional(FLAG),
     "measure": Optional([TEXT]),
+    "algorithm_files": Optional([{"path": TEXT, "name": TEXT, "kind": TEXT, "sha256": TEXT, "sources": {}}]),
     "guests": Optional([{"name": TEXT, "release": TEXT, "built": TEXT}]),
     "labs": Optional([{"programs_ran_as": Optional({"user": TEXT, "uid": WHOLE})}]),
     "repetitions": Optional(
@@ -76,6 +77,7 @@ _RUN: Shape = {
             }
         ]
     ),
+    "failed": Optional([{"cell": WHOLE, "rep": WHOLE, "words": TEXT, "call": TEXT}]),
     "versions": Optional({}),
     "host": {"kernel": TEXT},
     "command": TEXT,

@@ -93,7 +93,7 @@ def run(
         raise UsageError("run(): expected a scenario (a path or its text) or its keys as keyword arguments.")
     try:
         if kernel is not None:
-            text = with_kernels(text, file, kernel)
+            text = with_kernels(text, file, kernel, stored=stored)
         return run_text(
             text,
             file,
@@ -192,11 +192,11 @@ def read_scenario(scenario: str | PathLike[str]) -> tuple[str, str]:
 
 
 def parse(text: str, file: str, *, stored: bool = False) -> _core.Scenario:
-    """The scenario, its expectations and published figures checked. `stored`: it comes from a run's folder. Raises
-    `ScenarioError` with all mistakes."""
+    """The scenario, its expectations and published figures checked. `stored`: it comes from a run's folder, which does
+    not decide what is compiled and run here. Raises `ScenarioError` with all mistakes, `UsageError`."""
     read_file = named_files.named_by_stored(file, text) if stored else named_files.named_by(file)
     kernels = cache.releases() if "kernel" in text else {}
-    of_files = naming.of_scenario(text, file, named_files.programs_named_by(file))
+    of_files = naming.of_scenario(text, file, _refuse_program if stored else named_files.programs_named_by(file))
     try:
         scenario = _core.parse(
             text, file, read_file=read_file, kernels=kernels, algorithms=[one.for_core for one in of_files]
@@ -225,10 +225,18 @@ def parse(text: str, file: str, *, stored: bool = False) -> _core.Scenario:
     return scenario
 
 
-def with_kernels(text: str, file: str, kernels: str | Sequence[str]) -> str:
+def _refuse_program(path: str) -> tuple[str, bool]:
+    raise UsageError(
+        f"{printable(path)}: is an algorithm's file that a stored run names; expected the scenario by its name, as in "
+        "knee run SCENARIO --resume --out DIR, because a run's folder, which may be somebody else's, does not decide "
+        "what is compiled and run here."
+    )
+
+
+def with_kernels(text: str, file: str, kernels: str | Sequence[str], *, stored: bool = False) -> str:
     """The scenario with `kernels` as its key `kernel`. Raises `ScenarioError`, and `UsageError` where it has one."""
     # What is wrong with it is said of its own lines.
-    if parse(text, file).cells[0]["kernel"] is not None:
+    if parse(text, file, stored=stored).cells[0]["kernel"] is not None:
         raise UsageError(f"{file}: has a key kernel, and --kernel was given; expected one of them.")
     return compose.with_kernels(text, [kernels] if isinstance(kernels, str) else list(kernels))
 
@@ -371,8 +379,8 @@ def _run_in_memory(job: Job, meta: dict[str, Any], workers: int, watcher: Watche
     keys = pool.order(len(job.scenario.cells), job.scenario.repeat)
     session, began = manifest.session(workers), time.monotonic()
     failures = _execute(job, meta["engine"], keys, 0, parts.__setitem__, workers, watcher)
-    for failure in failures.values():
-        raise failure
+    if failures:
+        raise failures[min(failures)]
     session |= {"wall_sec": round(time.monotonic() - began, 3), "repetitions": len(parts)}
     notes = {key: tables.take_note(parts[key]["flows"])[1] for key in sorted(parts)}
     told = manifest.repetitions(meta["engine"], notes)
@@ -508,7 +516,7 @@ def _fill(
     if failures:
         failed = calls.write(folder.path, failures)
         if not done:
-            raise next(iter(failures.values()))
+            raise failures[min(failures)]
         folder.write_json({**folder.read_json(), "failed": failed})
         return Run(folder.read_json(), folder.path)
     cautioned = _cautioned(job, Run(folder.read_json(), folder.path), workers, watcher, on)
