@@ -268,7 +268,16 @@ def test_of_requests_their_latency_matters_most_and_then_their_number() -> None:
 )
 def test_a_ratio_has_the_digits_that_tell_it_from_1(factor: float, size: str) -> None:
     [verdict] = goodput({"a": [3e6, 3e6], "b": [3e6 * factor, 3e6 * factor]})
-    assert verdict.text == f"goodput: b is {size} a, identical in every repetition: better"
+    assert verdict.text == f"goodput: b is {size} a, identical in every repetition: better" + (
+        ", by less than 1 %" if factor < 1.01 else ""
+    )
+
+
+@pytest.mark.parametrize(("high", "is_small"), [(1.0095, True), (1.03, False)])
+def test_a_difference_that_is_shown_may_be_too_small_to_choose_by(high: float, is_small: bool) -> None:
+    [verdict] = goodput({"a": [3e6, 3e6, 3e6], "b": [3e6 * 1.009, 3e6 * high, 3e6 * 1.0092]})
+    assert verdict.decision == ("more" if is_small else "none shown")
+    assert verdict.text.endswith(": better, by less than 1 %") is is_small
 
 
 def test_transfers_of_many_sizes_are_compared_by_their_slowdown_too() -> None:

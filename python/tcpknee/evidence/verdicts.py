@@ -25,6 +25,10 @@ from .stats import (
     units_for,
 )
 
+SMALL = 0.01
+"""Where nothing is random, intervals exclude equality by a thousandth. A verdict says where all of its interval is
+nearer to it than this."""
+
 
 @dataclass(frozen=True, eq=False)
 class Side:
@@ -245,4 +249,13 @@ def _judged(verdict: Verdict, more: str) -> str:
     """Whether who has more is better; of flows that share a path neither is, as one has what the other lacks."""
     if verdict.shared or verdict.word not in ("better", "worse"):
         return ""
-    return ": better" if (verdict.word == "better") == (more == verdict.b) else ": worse"
+    word = "better" if (verdict.word == "better") == (more == verdict.b) else "worse"
+    return f": {word}, by less than {100 * SMALL:g} %" if _is_small(verdict) else f": {word}"
+
+
+def _is_small(verdict: Verdict) -> bool:
+    """Shown, and nothing to choose by."""
+    bounds = (verdict.low, verdict.high)
+    return verdict.scale == "ratio" and all(
+        one is not None and abs(math.log(one)) < math.log1p(SMALL) for one in bounds
+    )
