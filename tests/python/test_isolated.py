@@ -6,14 +6,16 @@ import json
 import platform
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
 import tcpknee
 from support import knee
-from tcpknee.algorithms import compiler
-from tcpknee.errors import AlgorithmFailed, RunFolderError, UsageError
+from tcpknee.algorithms import building, compiler, statics
+from tcpknee.errors import AlgorithmFailed, EngineError, RunFolderError, UsageError
+from tcpknee.runs import api, isolated, tables
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 
@@ -62,6 +64,23 @@ CC_ALGORITHM(bad, struct bad, BAD_PARAMS, BAD_OPS, 0, .summary = "bad", .source 
 PATH = (
     'duration = "2s"\nrepeat = 2\n[path]\nrate = "10Mbit/s"\nrtt = "20ms"\n[[flow]]\nalgorithm = ["cubic", "./bad.c"]\n'
 )
+
+MIX = """\
+seed = 1
+prefixes = 2
+duration = "3s"
+hosts = 2
+[[arm]]
+algorithm = "./worse.c"
+share = "100%"
+[[clients]]
+name = "fast"
+share = "100%"
+path.rate = "20Mbit/s"
+path.rtt = "10ms"
+flow.load = "6Mbit/s"
+flow.sizes = "lognormal median 40kB sigma 1 from 2kB to 1MB"
+"""
 
 CASES = [
     ("loop", "for (;;) *(volatile u32 *)&s->zero = 0", "took more than a second of processor time"),
@@ -126,9 +145,49 @@ def test_a_run_of_nothing_but_failures_is_an_error_that_keeps_the_call(here: Pat
 def test_rows_of_another_process_are_those_of_this_one(here: Path) -> None:
     bad("")
     text = PATH.replace('"cubic", "./bad.c"', '"./bad.c"')
-    one, two = (tcpknee.run(text, workers=workers) for workers in (1, 2))
-    for table in ("flows", "samples", "queue", "events"):
-        assert one.rows(table).equals(two.rows(table))
+    scenario = api.parse(text, "<text>")
+    with isolated.Isolated(scenario, text, "<text>") as apart:
+        for rep in (0, 1):
+            there, here_ = apart.run_cell(0, rep), tables.of_simulator(scenario.run_cell(0, rep))
+            assert there.keys() == here_.keys() and there["samples"].num_rows
+            for name, table in there.items():
+                assert table.equals(here_[name]), name
+
+
+def test_what_an_algorithm_keeps_beside_its_state_does_not_reach_the_next_repetition(here: Path) -> None:
+    bad("")
+    assert not statics.has_some(building.build("./bad.c").so_path)
+    # A window that is halved in each call after a number of calls that all connections share.
+    bad("static u32 calls; if (++calls > 150) out->snd_cwnd = cc_max(out->snd_cwnd / 2, 2)")
+    assert statics.has_some(building.build("./bad.c").so_path)
+    text = PATH.replace('"cubic", "./bad.c"', '"./bad.c"') + "bad.after = 1\n"
+    acked = tcpknee.run(text, workers=1).rows("flows", ["bytes_acked"]).to_pydict()["bytes_acked"]
+    assert acked[0] == acked[1] > 0
+
+
+def test_a_fleet_is_simulated_apart(here: Path) -> None:
+    bad("*(volatile u32 *)8 = 1")
+    shutil.copy("bad.c", "worse.c")
+    text = Path("worse.c").read_text(encoding="utf-8").replace("P(after, 0,", "P(after, 40,")
+    Path("worse.c").write_text(text, encoding="utf-8")
+    Path("mix.toml").write_text(MIX, encoding="utf-8")
+    ended = knee("fleet", "synthesize", "mix.toml", "--out", "f", "-q", cwd=here)
+    assert ended.code == 2 and "uses memory that is not its own" in ended.err, ended
+
+
+def test_a_full_temporary_folder_and_the_last_words_are_said(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EngineError, match=r"the temporary file for the tables: .*\. Make room"):
+        bad("")
+        scenario = api.parse(PATH, "<text>")
+        with Path("/dev/full").open("r+b", buffering=0) as full, isolated.Isolated(scenario, PATH, "<text>") as apart:
+            monkeypatch.setattr(isolated.tempfile, "TemporaryFile", lambda: full)
+            apart.run_cell(1, 0)
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    words = f"import sys; sys.stderr.write('x' * {2 * isolated._MOST_WORDS} + chr(10) + 'the end')"
+    monkeypatch.setattr(isolated, "_COMMAND", (sys.executable, "-c", words))
+    with isolated.Isolated(scenario, PATH, "<text>") as apart, pytest.raises(EngineError, match="exit code 0: the end"):
+        apart.run_cell(1, 0)
 
 
 def test_a_stored_run_does_not_decide_what_is_compiled_here(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,8 @@ def main() -> int:
             _run(scenario, request, start["part"])
         except TcpkneeError as error:
             _say({"error": type(error).__name__, "message": str(error)})
+        except OSError as error:
+            _say({"error": "EngineError", "message": labworker.not_written(error)})
         else:
             _say({"done": True})
     return 0

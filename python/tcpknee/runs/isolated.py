@@ -15,12 +15,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from tcpknee import _core, errors, say
-from tcpknee.algorithms import naming
+from tcpknee import _core, say
+from tcpknee.algorithms import naming, statics
 from tcpknee.errors import AlgorithmFailed, EngineError
 
 from . import folder, manifest, tables
-from .kernel import environment, lines
+from .kernel import environment, lines, told_error
 
 _COMMAND = (sys.executable, "-m", "tcpknee.runs.fileworker")
 
@@ -50,6 +50,8 @@ class Isolated:
             "kernels": {name: name for name in names},
             "algorithm_files": [one.request() for one in self._files],
         }
+        # What an algorithm remembers beside its state is not to reach the next repetition.
+        self._only_once = any(one.built.kind == "kernel" or statics.has_some(one.built.so_path) for one in self._files)
         self._free: list[_Worker] = []
         self._lock = threading.Lock()
 
@@ -93,6 +95,9 @@ class Isolated:
         except BaseException:
             worker.end()
             raise
+        if self._only_once:
+            worker.end()
+            return found
         with self._lock:
             self._free.append(worker)
         return found
@@ -196,13 +201,15 @@ class _Worker:
                 if progress is not None:
                     progress(said["t_ns"])
             elif "error" in said:
-                raise getattr(errors, said["error"], EngineError)(said["message"])
+                raise told_error(said["error"], said["message"])
             else:
                 return said
         code = self._process.wait()
         self._report.seek(0)
-        self._stderr.seek(0)
-        last = self._stderr.read(_MOST_WORDS).decode(errors="replace").strip().rpartition("\n")[2]
+        # A file that is shared with what wrote it: only its end is of interest.
+        begin = max(os.fstat(self._stderr.fileno()).st_size - _MOST_WORDS, 0)
+        ended = os.pread(self._stderr.fileno(), _MOST_WORDS, begin)
+        last = say.printable(ended.decode(errors="replace").strip().rpartition("\n")[2])
         call = _core.read_call(self._report.read())
         if call is not None:
             self._tell()

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from tcpknee import errors
 from tcpknee.algorithms import naming
-from tcpknee.errors import Cancelled, EngineError
+from tcpknee.errors import Cancelled, EngineError, TcpkneeError
 
 from . import folder, host_settings, manifest
 from .job import Job, algorithms
@@ -109,7 +109,7 @@ class Kernel:
             start_new_session=True,
         )
         assert process.stdin is not None and process.stdout is not None
-        refused: EngineError | None = None
+        refused: TcpkneeError | None = None
         done = False
         try:
             _send(process.stdin, request)
@@ -119,7 +119,7 @@ class Kernel:
                 if "t_ns" in said and progress is not None:
                     progress(said["t_ns"])
                 elif "error" in said:
-                    refused = _error(said["error"], f"{where}: {said['message']}")
+                    refused = told_error(said["error"], f"{where}: {said['message']}")
                 elif "done" in said:
                     done = True
             code = process.wait()
@@ -194,10 +194,10 @@ def _understood(line: bytes) -> dict[str, Any]:
     return said
 
 
-def _error(name: str, message: str) -> EngineError:
+def told_error(name: str, message: str) -> TcpkneeError:
     """The error that a worker told by its class."""
     known = getattr(errors, name, None)
-    if isinstance(known, type) and issubclass(known, EngineError):
+    if isinstance(known, type) and issubclass(known, TcpkneeError):
         return known(message)
     return EngineError(message)
 

@@ -42,11 +42,16 @@ def main() -> int:
         _say({"error": type(error).__name__, "message": str(error)})
         return 1
     except OSError as error:
-        where = error.filename or "the temporary file for the tables"
-        _say({"error": "EngineError", "message": f"{where}: {error.strerror}. Make room, or set TMPDIR."})
+        _say({"error": "EngineError", "message": not_written(error)})
         return 1
     _say({"done": True})
     return 0
+
+
+def not_written(error: OSError) -> str:
+    """What a worker says of a file that it could not write."""
+    where = error.filename or "the temporary file for the tables"
+    return f"{where}: {error.strerror}. Make room, or set TMPDIR."
 
 
 def parsed(request: Mapping[str, Any]) -> _core.Scenario:

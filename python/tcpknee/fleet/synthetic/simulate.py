@@ -13,6 +13,7 @@ from tcpknee import _core
 from tcpknee.errors import ScenarioError
 from tcpknee.evidence import expressions
 from tcpknee.runs import api, compose, engines, pool
+from tcpknee.runs.job import Job
 
 from .mix import Mix
 from .plan import Row, in_scenario, refused, scenario_of, seed_of
@@ -74,12 +75,16 @@ def run(mix: Mix, rows: Sequence[Row], *, workers: int, watcher: pool.Watcher) -
     watcher.start(mix.title or mix.file, len(rows), 0)
     try:
         for matrix in _matrices(rows):
-            scenario = _scenario(mix, matrix)
+            scenario, text = _scenario(mix, matrix)
             cells = _cells(mix, matrix)
             found: dict[pool.Key, dict[str, pa.Table]] = {}
-            engine = engines.Simulator(scenario)
             keys = [(cells[at], at) for at in range(len(matrix))]
-            pool.execute(engine, keys, found.__setitem__, cancel=_core.Cancel(), workers=workers, watcher=watcher)
+            with engines.of("sim", Job(scenario, text, mix.file)) as engine:
+                failures = pool.execute(
+                    engine, keys, found.__setitem__, cancel=_core.Cancel(), workers=workers, watcher=watcher
+                )
+            if failures:
+                raise failures[min(failures)]
             yield [
                 _of_arms(row, found[key]["flows"], found[key]["samples"]) for row, key in zip(matrix, keys, strict=True)
             ]
@@ -136,9 +141,9 @@ def _cells(mix: Mix, matrix: Sequence[Row]) -> list[int]:
     return [known.setdefault(tuple(_values(mix, row).values()), len(known)) for row in matrix]
 
 
-def _scenario(mix: Mix, matrix: Sequence[Row]) -> _core.Scenario:
-    """A cell for each set of values that some rows have. Each row has a repetition of its own, so that no two draw
-    the same transfers and losses."""
+def _scenario(mix: Mix, matrix: Sequence[Row]) -> tuple[_core.Scenario, str]:
+    """The scenario of a matrix, and its text: a cell for each set of values that some rows have. Each row has a
+    repetition of its own, so that no two draw the same transfers and losses."""
     distinct = list(dict.fromkeys(tuple(_values(mix, row).items()) for row in matrix))
     first = matrix[0]
     found = scenario_of(mix, first.prefix.clients, [mix.arms[arm].algorithm for arm, _ in first.arms])
@@ -153,8 +158,9 @@ def _scenario(mix: Mix, matrix: Sequence[Row]) -> _core.Scenario:
         _put(found, key, values if len(distinct) > 1 else values[0])
     if len(distinct) > 1:
         found["zip"] = [{"keys": keys}]
+    text = compose.toml(found)
     try:
-        return api.parse(compose.toml(found), mix.file)
+        return api.parse(text, mix.file), text
     except ScenarioError as error:
         raise refused(mix, first.prefix.clients, error) from None
 
