@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 
 from support import knee
-from tcpknee.algorithms import building, compiler, outline
+from tcpknee.algorithms import building, compiler, naming, outline
 from tcpknee.runs import checking
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+
+
+IN_KERNEL = checking._in_kernel
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +71,17 @@ def test_drawn_calls_find_what_no_algorithm_may_do(line: str, said: str) -> None
     ok, words = compiler.sanitized(path, sources, building.HEADERS, 2)
     assert ok is False
     assert re.match(said, words), words
+
+
+def test_what_the_user_has_loaded_is_left_alone(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (named,) = naming.named([building.build(written())])
+    Path("available").write_text("reno cubic knee_mine\n", encoding="utf-8")
+    monkeypatch.setattr(checking, "_AVAILABLE", Path("available"))
+    monkeypatch.setattr(checking.os, "geteuid", lambda: 0)
+    for name in ("load", "unload"):
+        monkeypatch.setattr(checking._core, name, lambda *given: pytest.fail("the kernel's is touched"))
+    found = IN_KERNEL(named)
+    assert (found.ok, found.words) == (None, "because knee_mine is loaded: knee unload mine takes it out")
 
 
 def test_what_hangs_on_a_failure_is_not_asked(here: Path) -> None:

@@ -14,6 +14,8 @@ from tcpknee.errors import EngineError, UsageError
 ICSK_CA_PRIV_BYTES = 104
 """What Linux gives a congestion control in each socket: `icsk_ca_priv` (include/net/inet_connection_sock.h), 13 u64."""
 
+_AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+
 _SCENARIO = """
 duration = "4s"
 warmup = "1s"
@@ -96,6 +98,11 @@ def _in_kernel(named: naming.Named) -> Finding:
         return Finding(asked, None, "because it takes root")
     from tcpknee.algorithms import for_kernel
 
+    own = str(_core.load_algorithm(named.built.so_path, named.built.digest, named.name)["kernel_name"])
+    there = _AVAILABLE.read_text(encoding="utf-8").split()
+    # To load it again would replace what somebody uses, and to unload it take that away.
+    if called := next((name for name in (own, f"knee_{named.name}"[:15]) if name in there), None):
+        return Finding(asked, None, f"because {called} is loaded: knee unload {named.name} takes it out")
     try:
         for_kernel.add(named)
     except UsageError as error:
