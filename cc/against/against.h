@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
  * against.h - the parts of the harness: the path with its sender (world.c),
- * the two algorithms side by side (sides.c), the scenarios (scenarios.c) and
- * the report (main.c).
+ * the two algorithms side by side (sides.c), the scenarios (scenarios.c), the
+ * report (main.c) and what is told of an algorithm that fails (failed.c).
  */
 #ifndef KNEE_AGAINST_H
 #define KNEE_AGAINST_H
@@ -134,14 +134,21 @@ struct sample {
 enum kind { CWND, PACING, SSTHRESH, PHASE, N_KINDS };
 extern const char *const against_kinds[N_KINDS];
 
+/* How the sides parted, of each its own. */
+struct parting {
+	u32 op; /* after which they differed; CC_N_OPS: the stack's own doing */
+	struct cc_in in; /* of that op; windows and rates are in `before` */
+	struct decided before[2], after[2];
+	const char *phases_before[2], *phases_after[2];
+};
+
 struct difference {
 	int is_set;
 	struct scenario scenario;
 	u64 ack;
 	u64 values[2];
-	const char *phases[2]; /* before this ACK */
-	struct cc_in in;
-	struct decided before;
+	const char *phases[2];
+	struct parting parting;
 };
 
 struct score {
@@ -173,6 +180,9 @@ struct settings {
 	int n[2];
 };
 
+/* Returns whether each names a parameter, and its value is in its range; says on
+ * stderr what is wrong. */
+int against_settings_hold(const struct settings *sets);
 int against_sides_begin(const struct scenario *s, const struct settings *sets);
 void against_sides_init(void);
 /* One random number for several ops, where each side decides in another. */
@@ -199,6 +209,19 @@ void against_own_cwr_enter(u32 side);
 int against_own_cwr_is_on(u32 side);
 int against_own_cwr_is_taken_over(u32 side);
 int against_own_cwr_reduces(u32 side, u32 acked);
+
+/* ---- an algorithm that fails -------------------------------------------- */
+
+extern const char *const against_ops[CC_N_OPS];
+
+/* The op under way, for failed.c. */
+struct under_way {
+	const struct scenario *scenario;
+	u32 side, op;
+	u64 n; /* of ops so far; 0: none is under way */
+};
+extern struct under_way against_under_way;
+void against_watch(void);
 
 /* ---- the world ---------------------------------------------------------- */
 

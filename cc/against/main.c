@@ -39,10 +39,72 @@ static void print_scenario(const struct scenario *s)
 	       s->local_cwr_ms);
 }
 
+static void print_u64(const char *name, u64 before, u64 after)
+{
+	printf(before == after ? "%s %llu" : "%s %llu -> %llu", name, before,
+	       after);
+}
+
+static void print_side(const struct parting *p, u32 side)
+{
+	const struct decided *b = &p->before[side], *a = &p->after[side];
+
+	printf("    %-6s ", names[side]);
+	print_u64("snd_cwnd", b->snd_cwnd, a->snd_cwnd);
+	print_u64(", snd_cwnd_cnt", b->snd_cwnd_cnt, a->snd_cwnd_cnt);
+	print_u64(", snd_ssthresh", b->snd_ssthresh, a->snd_ssthresh);
+	print_u64(", pacing_rate", b->pacing_rate, a->pacing_rate);
+	if (*p->phases_after[side])
+		printf(", phase ");
+	if (*p->phases_before[side] &&
+	    strcmp(p->phases_before[side], p->phases_after[side]))
+		printf("%s -> ", p->phases_before[side]);
+	printf("%s\n", p->phases_after[side]);
+}
+
+/* What that op alone is shown. */
+static void print_shown(u32 op, const struct cc_in *i)
+{
+	switch (op) {
+	case CC_OP_cong_avoid:
+		printf("acked %u", i->acked);
+		break;
+	case CC_OP_pkts_acked:
+		printf("acked %u, rtt %lld us, in flight %u bytes", i->acked,
+		       (long long)i->ack_rtt_us, i->ack_in_flight_bytes);
+		break;
+	case CC_OP_cong_control:
+		printf("delivered %d (CE %d) in %lld us from %u, rtt %lld us, acked %u, losses %u, in flight before %u, when sent %u, lost since %u, app-limited %u",
+		       i->rs_delivered, i->rs_delivered_ce,
+		       (long long)i->rs_interval_us, i->rs_prior_delivered,
+		       (long long)i->rs_rtt_us, i->rs_acked_sacked,
+		       i->rs_losses, i->rs_prior_in_flight, i->rs_tx_in_flight,
+		       i->rs_lost, i->rs_is_app_limited);
+		break;
+	case CC_OP_set_state:
+		printf("state %u", i->state);
+		break;
+	case CC_OP_cwnd_event:
+		printf("event %u", i->event);
+		break;
+	case CC_OP_in_ack_event:
+		printf("flags %u", i->ack_flags);
+		break;
+	case CC_OP_skb_marked_lost:
+		printf("in flight when sent %u, lost until then %u, app-limited %u",
+		       i->lost_tx_in_flight, i->lost_tx_lost,
+		       i->lost_is_app_limited);
+		break;
+	default:
+		break;
+	}
+}
+
 static void print_difference(u32 k)
 {
 	const struct difference *d = &first[k];
-	const struct cc_in *i = &d->in;
+	const struct parting *p = &d->parting;
+	const struct cc_in *i = &p->in;
 
 	if (!d->is_set)
 		return;
@@ -55,20 +117,19 @@ static void print_difference(u32 k)
 		printf("%s %llu, %s %llu\n", names[0], d->values[0], names[1],
 		       d->values[1]);
 	print_scenario(&d->scenario);
-	printf("    now %llu us, delivered %u, lost %u, state %u, packets out %u, sacked %u, lost out %u, retransmitted %u, app_limited %u, cwnd-limited %u, min_rtt %u us\n",
+	if (p->op == CC_N_OPS) {
+		printf("    in no op: what the stack made of the windows");
+	} else {
+		printf("    in %s(", against_ops[p->op]);
+		print_shown(p->op, i);
+		printf(")");
+	}
+	printf("\n    now %llu us, delivered %u, lost %u, state %u, packets out %u, sacked %u, lost out %u, retransmitted %u, app_limited %u, cwnd-limited %u, srtt %u us, min_rtt %u us\n",
 	       i->now_us, i->delivered, i->lost, i->ca_state, i->packets_out,
 	       i->sacked_out, i->lost_out, i->retrans_out, i->app_limited,
-	       i->is_cwnd_limited, i->min_rtt_us);
-	printf("    sample: delivered %d (CE %d) in %lld us from %u, rtt %lld us, acked %u, losses %u, in flight before %u, when sent %u, lost since %u, app-limited %u\n",
-	       i->rs_delivered, i->rs_delivered_ce, i->rs_interval_us,
-	       i->rs_prior_delivered, i->rs_rtt_us, i->rs_acked_sacked,
-	       i->rs_losses, i->rs_prior_in_flight, i->rs_tx_in_flight,
-	       i->rs_lost, i->rs_is_app_limited);
-	printf("    before: snd_cwnd %u, pacing %llu", d->before.snd_cwnd,
-	       d->before.pacing_rate);
-	if (k != PHASE && *d->phases[0] && *d->phases[1])
-		printf(", phases %s and %s", d->phases[0], d->phases[1]);
-	printf("\n");
+	       i->is_cwnd_limited, i->srtt_us, i->min_rtt_us);
+	print_side(p, 0);
+	print_side(p, 1);
 }
 
 static void add(struct score *sum, const struct score *one)
@@ -119,6 +180,24 @@ static int take(u32 side, const char *word)
 	return 1;
 }
 
+/* Says on stderr which there are where none has that text in its name. */
+static int has_class(const char *text)
+{
+	u32 c;
+
+	for (c = 0; c < against_n_classes; c++)
+		if (strstr(against_classes[c].name, text))
+			return 1;
+	fprintf(stderr,
+		"knee against: --class: got \"%s\", which is in no class's name; expected a part of one of",
+		text);
+	for (c = 0; c < against_n_classes; c++)
+		fprintf(stderr, "%s \"%s\"", c ? "," : "",
+			against_classes[c].name);
+	fprintf(stderr, ".\n");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	u64 n_random = 0, seed = 1, only = 0, i, unequal = 0, ran = 0;
@@ -147,6 +226,10 @@ int main(int argc, char **argv)
 	}
 	if (a + 2 != argc)
 		return usage();
+	if (only)
+		n_random = 1;
+	if (class && !has_class(class))
+		return 2;
 	setvbuf(stdout, NULL, _IOLBF, 0); /* a line as soon as it is known */
 	for (k = 0; k < 2; k++) {
 		against_algorithms[k] = load(argv[a + (int)k]);
@@ -156,11 +239,14 @@ int main(int argc, char **argv)
 	if (!against_algorithms[0]->ops[CC_OP_cong_control] !=
 	    !against_algorithms[1]->ops[CC_OP_cong_control]) {
 		fprintf(stderr,
-			"knee against: only one of %s and %s has cong_control: not the same algorithm\n",
+			"knee against: only one of %s and %s has cong_control(), so they do not decide at the same ops; expected two of one kind. `knee compare` runs both.\n",
 			against_algorithms[0]->name,
 			against_algorithms[1]->name);
 		return 2;
 	}
+	if (!against_settings_hold(&sets))
+		return 2;
+	against_watch();
 	printf("%s against %s\n", against_algorithms[0]->name,
 	       against_algorithms[1]->name);
 	printf("%-42s %9s %11s %10s %10s %10s %10s\n", "", "ACKs", "all equal",
@@ -177,7 +263,7 @@ int main(int argc, char **argv)
 		add(&all, &one);
 		ran++;
 	}
-	for (i = 0; i < n_random || (only && !i); i++) {
+	for (i = 0; i < n_random; i++) {
 		struct scenario s;
 
 		against_draw(&s, only ? only : seed * 1000000 + i);
@@ -197,8 +283,7 @@ int main(int argc, char **argv)
 		print_difference(k);
 	if (!all.acks) {
 		fprintf(stderr,
-			"knee against: no ACK was compared; is there a class with \"%s\" in its name?\n",
-			class ? class : "");
+			"knee against: no ACK was compared; expected a class or drawn scenarios. Leave out `--random 0`, or name another class.\n");
 		return 2;
 	}
 	return all.equal != all.acks;

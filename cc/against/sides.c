@@ -14,18 +14,20 @@ const char *const against_kinds[N_KINDS] = { "snd_cwnd", "pacing_rate",
 					     "snd_ssthresh", "phase" };
 
 static u64 *states[2];
+static u64 n_ops;
 static struct cc_in in; /* of the op under way */
 static u32 random_bits; /* of the op under way */
 static u64 random_state;
 static int random_is_held;
-static struct decided before; /* of the ACK under way: the second's */
-static const char *phases_before[2];
-static struct cc_in in_control;
+static struct parting now, partings[N_KINDS];
+static int is_apart[N_KINDS];
+static int has_begun; /* init() was called */
 
 /* ---- parameters --------------------------------------------------------- */
 
-/* "name=value"; 0 when the side has no parameter of that name. */
-static int set(u32 side, const char *word)
+/* The parameter that "name=value" names, and where its value begins. */
+static const struct cc_param *param_of(u32 side, const char *word, u32 *place,
+				       const char **value)
 {
 	const struct cc_algorithm *a = against_algorithms[side];
 	u32 i;
@@ -35,10 +37,82 @@ static int set(u32 side, const char *word)
 
 		if (strncmp(word, a->params[i].name, n) || word[n] != '=')
 			continue;
-		((u32 *)states[side])[i] = (u32)strtoll(word + n + 1, NULL, 0);
-		return 1;
+		*place = i;
+		*value = word + n + 1;
+		return &a->params[i];
 	}
+	return NULL;
+}
+
+/* 0 when it is no whole number of that range. */
+static int read_value(const struct cc_param *p, const char *text, u32 *value)
+{
+	char *end;
+	long long number = strtoll(text, &end, 0);
+
+	/* A negative one is kept as its 32 bits. */
+	if (number < 0 && number >= -2147483648ll && p->max == ~0u)
+		number = (u32)number;
+	*value = (u32)number;
+	return end != text && !*end && number >= p->min && number <= p->max;
+}
+
+static int set(u32 side, const char *word)
+{
+	const struct cc_param *p;
+	const char *text;
+	u32 place, value;
+
+	p = param_of(side, word, &place, &text);
+	if (!p || !read_value(p, text, &value))
+		return 0;
+	((u32 *)states[side])[place] = value;
+	return 1;
+}
+
+static int setting_holds(u32 side, const char *word)
+{
+	const struct cc_algorithm *a = against_algorithms[side];
+	const struct cc_param *p;
+	const char *text;
+	u32 place, value, i, parts;
+
+	p = param_of(side, word, &place, &text);
+	if (!p) {
+		fprintf(stderr, "knee against: %s has no parameter for %s; ",
+			a->name, word);
+		fprintf(stderr, a->n_params ? "expected NAME=VALUE, of"
+					    : "it has none");
+		for (i = 0; i < a->n_params; i++)
+			fprintf(stderr, "%s %s", i ? "," : "",
+				a->params[i].name);
+		fprintf(stderr, ".\n");
+		return 0;
+	}
+	if (read_value(p, text, &value))
+		return 1;
+	fprintf(stderr,
+		"knee against: --%s %s: got \"%s\"; expected a whole number from %u to %u.",
+		side ? "second" : "first", word, text, p->min, p->max);
+	if (sscanf(p->unit, "1/%u", &parts) == 1)
+		fprintf(stderr, " %s is counted in %s: %u for 0.5.", p->name,
+			p->unit, parts / 2);
+	else if (*p->unit)
+		fprintf(stderr, " %s is counted in %s.", p->name, p->unit);
+	fprintf(stderr, "\n");
 	return 0;
+}
+
+int against_settings_hold(const struct settings *sets)
+{
+	u32 side;
+	int i;
+
+	for (side = 0; side < 2; side++)
+		for (i = 0; i < sets->n[side]; i++)
+			if (!setting_holds(side, sets->words[side][i]))
+				return 0;
+	return 1;
 }
 
 int against_sides_begin(const struct scenario *s, const struct settings *sets)
@@ -61,17 +135,67 @@ int against_sides_begin(const struct scenario *s, const struct settings *sets)
 		if (s->ecn && !set(side, "ecn=1"))
 			set(side, "ecn_enable=1"); /* of Google's kernels */
 		for (i = 0; i < sets->n[side]; i++)
-			if (!set(side, sets->words[side][i])) {
-				fprintf(stderr,
-					"knee against: %s has no parameter for %s\n",
-					a->name, sets->words[side][i]);
-				return 0;
-			}
+			set(side, sets->words[side][i]);
 	}
 	random_state = s->seed;
 	random_is_held = 0;
 	against_own_cwr_reset();
+	has_begun = 0;
+	memset(is_apart, 0, sizeof(is_apart));
+	against_under_way.scenario = s;
 	return 1;
+}
+
+/* ---- when do they part? ------------------------------------------------- */
+
+/* Empty where it tells none. */
+static const char *phase_of(u32 side)
+{
+	const struct cc_algorithm *a = against_algorithms[side];
+	struct cc_info info;
+
+	if (!a->get_info || !a->n_phases || !has_begun)
+		return "";
+	memset(&info, 0, sizeof(info));
+	a->get_info(states[side], &in, &info);
+	return info.phase < a->n_phases ? a->phases[info.phase] : "";
+}
+
+static int differ(u32 kind, const struct decided d[2],
+		  const char *const phases[2])
+{
+	switch (kind) {
+	case CWND:
+		return d[0].snd_cwnd != d[1].snd_cwnd;
+	case PACING:
+		return d[0].pacing_rate != d[1].pacing_rate;
+	case SSTHRESH:
+		return d[0].snd_ssthresh != d[1].snd_ssthresh;
+	default: /* where one of them tells no phase, nothing is compared */
+		return *phases[0] && *phases[1] && strcmp(phases[0], phases[1]);
+	}
+}
+
+/* After an op, or before the next one: what the stack did meanwhile. */
+static void look(u32 op)
+{
+	u32 k, side;
+
+	now.op = op;
+	now.in = in;
+	for (side = 0; side < 2; side++) {
+		now.before[side] = now.after[side];
+		now.after[side] = against_decided[side];
+		now.phases_before[side] = now.phases_after[side];
+		now.phases_after[side] = phase_of(side);
+	}
+	for (k = 0; k < N_KINDS; k++) {
+		int is = differ(k, now.after, now.phases_after);
+
+		if (is && !is_apart[k])
+			partings[k] = now;
+		is_apart[k] = is;
+	}
 }
 
 /* ---- what both are shown ------------------------------------------------ */
@@ -125,6 +249,8 @@ static void prepare(void)
 		.random = random_bits,
 		.ecn_mode = TP->ecn_mode,
 	};
+	if (has_begun)
+		look(CC_N_OPS);
 }
 
 /* The op of one side, if it has one; its result. */
@@ -149,7 +275,11 @@ static u32 run(u32 side, u32 op)
 	out.snd_cwnd_cnt = d->snd_cwnd_cnt;
 	out.snd_ssthresh = d->snd_ssthresh;
 	out.app_limited = in.app_limited;
+	against_under_way.side = side;
+	against_under_way.op = op;
+	against_under_way.n = ++n_ops;
 	against_algorithms[side]->ops[op](states[side], &shown, &out);
+	against_under_way.n = 0;
 	d->pacing_rate = out.pacing_rate;
 	d->pacing_status = out.pacing_status;
 	d->snd_cwnd = out.snd_cwnd;
@@ -166,6 +296,7 @@ static void both(u32 op)
 {
 	run(0, op);
 	run(1, op);
+	look(op);
 }
 
 /* ---- ops ---------------------------------------------------------------- */
@@ -174,6 +305,10 @@ void against_sides_init(void)
 {
 	u32 side;
 
+	for (side = 0; side < 2; side++) {
+		now.after[side] = against_decided[side];
+		now.phases_after[side] = "";
+	}
 	/* The end that connects is told of the handshake before its init(), and
 	 * the initial window is set in between. Ours find the RTT in srtt_us. */
 	if (TP->srtt_us) {
@@ -188,6 +323,7 @@ void against_sides_init(void)
 		}
 	}
 	prepare();
+	has_begun = 1;
 	both(CC_OP_init);
 }
 
@@ -230,6 +366,7 @@ void against_take_ssthresh(void)
 		ssthresh = run(side, CC_OP_ssthresh);
 		against_decided[side].snd_ssthresh = ssthresh;
 	}
+	look(CC_OP_ssthresh);
 }
 
 /* The reduction was spurious. Without a threshold to return to, nothing is
@@ -248,6 +385,7 @@ void against_take_undo(void)
 		d->snd_cwnd = cwnd;
 		d->snd_ssthresh = max(d->snd_ssthresh, d->prior_ssthresh);
 	}
+	look(CC_OP_undo_cwnd);
 }
 
 void against_marked_lost(const struct packet *packet)
@@ -281,37 +419,16 @@ void against_pkts_acked(u32 acked, s64 rtt_us, u32 in_flight_bytes)
 	both(CC_OP_pkts_acked);
 }
 
-/* Empty where it tells none. */
-static const char *phase_of(u32 side)
-{
-	const struct cc_algorithm *a = against_algorithms[side];
-	struct cc_info info;
-
-	if (!a->get_info)
-		return "";
-	memset(&info, 0, sizeof(info));
-	a->get_info(states[side], &in, &info);
-	return info.phase < a->n_phases ? a->phases[info.phase] : "";
-}
-
-static void note_before(void)
-{
-	before = SECOND;
-	phases_before[0] = phase_of(0);
-	phases_before[1] = phase_of(1);
-	in_control = in;
-}
-
 void against_cong_avoid(u32 acked)
 {
 	u32 side;
 
 	prepare();
 	in.acked = acked;
-	note_before();
 	for (side = 0; side < 2; side++)
 		if (!against_own_cwr_reduces(side, acked))
 			run(side, CC_OP_cong_avoid);
+	look(CC_OP_cong_avoid);
 }
 
 void against_cong_control(u32 flags, const struct sample *rs)
@@ -336,53 +453,41 @@ void against_cong_control(u32 flags, const struct sample *rs)
 	in.rs_has_tx = 1;
 	in.rs_tx_in_flight = rs->tx_in_flight;
 	in.rs_lost = (u32)rs->lost;
-	note_before();
 	both(CC_OP_cong_control);
 }
 
 /* ---- are they equal? ---------------------------------------------------- */
 
-static void note(struct difference *first, u64 ack, u64 one, u64 other)
+static void note(struct difference *first, u32 kind, u64 ack)
 {
+	const struct decided *d = now.after;
+	u32 side;
+
 	if (first->is_set)
 		return;
 	first->is_set = 1;
 	first->ack = ack;
-	first->values[0] = one;
-	first->values[1] = other;
-	first->phases[0] = phases_before[0];
-	first->phases[1] = phases_before[1];
-	first->in = in_control;
-	first->before = before;
+	first->parting = partings[kind];
+	for (side = 0; side < 2; side++) {
+		first->values[side] = kind == CWND   ? d[side].snd_cwnd
+				      : kind == PACING ? d[side].pacing_rate
+						       : d[side].snd_ssthresh;
+		first->phases[side] = now.phases_after[side];
+	}
 }
 
 void against_compare(struct score *score, struct difference *first)
 {
-	const char *phases[2] = { phase_of(0), phase_of(1) };
-	u64 values[2][PHASE];
-	u32 side, k, equal = 1;
+	u32 k, equal = 1;
 
-	for (side = 0; side < 2; side++) {
-		values[side][CWND] = against_decided[side].snd_cwnd;
-		values[side][PACING] = against_decided[side].pacing_rate;
-		values[side][SSTHRESH] = against_decided[side].snd_ssthresh;
-	}
+	look(CC_N_OPS);
 	score->acks++;
 	for (k = 0; k < N_KINDS; k++) {
-		/* Where one of them tells no phase, there is nothing to
-		 * compare. */
-		if (k == PHASE ? !*phases[0] || !*phases[1] ||
-					 !strcmp(phases[0], phases[1])
-			       : values[0][k] == values[1][k])
+		if (!is_apart[k])
 			continue;
 		equal = 0;
 		score->differ[k]++;
-		note(&first[k], score->acks, k == PHASE ? 0 : values[0][k],
-		     k == PHASE ? 0 : values[1][k]);
-		if (k == PHASE && first[k].ack == score->acks) {
-			first[k].phases[0] = phases[0];
-			first[k].phases[1] = phases[1];
-		}
+		note(&first[k], k, score->acks);
 	}
 	score->equal += equal;
 }

@@ -190,9 +190,19 @@ def test_an_op_that_only_the_second_has_is_played_to_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("algorithm", "words", "said"),
     [
-        ("reno", ("--class", "no such class"), 'is there a class with "no such class" in its name?'),
-        ("reno", ("--second", "gain=3"), "reno has no parameter for gain=3"),
-        ("reno", ("--first", "gain=3"), "reno has no parameter for gain=3"),
+        (
+            "reno",
+            ("--class", "no such class"),
+            'got "no such class", which is in no class\'s name; expected a part of one of "no loss',
+        ),
+        ("reno", ("--second", "gain=3"), "reno has no parameter for gain=3; expected NAME=VALUE, of beta"),
+        ("reno", ("--first", "gain=3"), "reno has no parameter for gain=3; expected NAME=VALUE, of beta"),
+        ("cubic", ("--first", "beta=5000"), "expected a whole number from 512 to 1000"),
+        (
+            "cubic",
+            ("--second", "beta=0.7"),
+            'got "0.7"; expected a whole number from 512 to 1000. beta is counted in 1/1024: 512 for 0.5.',
+        ),
         ("nothing", (), 'got "nothing"; expected an algorithm of `knee list algorithms`, or a path'),
     ],
 )
@@ -200,6 +210,85 @@ def test_what_cannot_be_compared_is_refused(algorithm: str, words: tuple[str, ..
     done = against(algorithm, tmp_path, *words)
     assert done.returncode != 0
     assert said in done.stderr
+
+
+def test_only_is_one_scenario_and_a_class_draws_none(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tcpknee", "against", "reno", "reno"]
+    env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    only, of_class = (
+        subprocess.run([*command, *words], capture_output=True, text=True, check=True, env=env).stdout
+        for words in (("--only", "3"), ("--class", "short RTT"))
+    )
+    assert "0 of 1 random scenarios" in only and only.count("100.0000 %") == 2
+    assert "random" not in of_class and of_class.count("100.0000 %") == 3
+
+
+# In the words of a kernel's file: it fails at its 40th ACK.
+FAILS = """
+#include <net/tcp.h>
+static u32 acks, zero, sum;
+static u32 deep(u32 n)
+{
+	volatile u32 much[64] = { n };
+
+	return zero == 0 ? deep(n + 1) + much[0] : 0;
+}
+static void cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	tcp_reno_cong_avoid(sk, ack, acked);
+	if (++acks == 40)
+		@
+}
+static struct tcp_congestion_ops ops = {
+	.name = "fails", .ssthresh = tcp_reno_ssthresh, .undo_cwnd = tcp_reno_undo_cwnd, .cong_avoid = cong_avoid,
+};
+static int start(void) { return tcp_register_congestion_control(&ops); }
+module_init(start);
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "did"),
+    [
+        ("*(volatile u32 *)8 = 1;", "uses memory that is not its own (SIGSEGV)"),
+        ("sum += deep(1);", "uses memory that is not its own (SIGSEGV)"),
+        ("BUG();", "does what C leaves undefined"),
+        ("for (;;) *(volatile u32 *)&zero = 0;", "does not end"),
+    ],
+)
+def test_a_file_that_crashes_or_loops_is_named_with_the_op_and_the_class(
+    statement: str, did: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "tcp_fails.c"
+    file.write_text(FAILS.replace("@", statement), encoding="utf-8")
+    done = against("reno", tmp_path / "out", "--class", "1 BDP", file=file)
+    assert done.returncode == 2
+    said = " ".join(done.stderr.split())
+    assert f"{file} {did}" in said and 'in cong_avoid, in the class "1 BDP", seed 1' in said
+    assert f"`knee check {file}` names the line" in said and "Traceback" not in said
+
+
+def test_below_a_difference_stands_the_op_with_what_it_was_shown_and_both_decisions(tmp_path: Path) -> None:
+    file = tmp_path / "tcp_flawed.c"
+    file.write_text(FLAWED, encoding="utf-8")
+    done = against("reno", tmp_path / "out", "--class", "1 BDP", "--first", "flaw=300", file=file)
+    told = re.search(
+        r"in cong_avoid\(acked (\d+)\)\n.*\n"
+        r"    first  snd_cwnd (\d+) -> (\d+), .*\n    second snd_cwnd (\d+)(?: -> (\d+))?,",
+        done.stdout,
+    )
+    assert told, done.stdout
+    acked, before, first, also_before, second = (int(number or told.group(4)) for number in told.groups())
+    assert acked >= 1 and before == also_before and first == second + 1
+    # A reduction is the stack's; its threshold is not.
+    done = against("cubic", tmp_path / "out", "--class", "marks, long RTT", file=ROOT / "cc" / "reno.c")
+    threshold, window = (
+        re.search(rf"difference of {kind}: (?:.*\n){{3}}    (in [^\n(]*)", done.stdout)
+        for kind in ("snd_ssthresh", "snd_cwnd")
+    )
+    assert threshold and threshold.group(1) == "in ssthresh"
+    assert window and window.group(1) == "in no op: what the stack made of the windows"
+    assert "delivered 0 (CE 0)" not in done.stdout
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

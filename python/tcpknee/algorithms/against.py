@@ -5,32 +5,71 @@ The program is that of `cc/against`, compiled here; both algorithms are shared o
 
 from __future__ import annotations
 
+import re
+import signal
 import subprocess
+import tempfile
 from collections.abc import Callable, Sequence
 
-from tcpknee import writing
+from tcpknee import say, writing
 from tcpknee.algorithms import building, compiler, naming, ours
 from tcpknee.errors import UsageError
 
-_SOURCES = ("path.c", "sender.c", "world.c", "sides.c", "own_cwr.c", "scenarios.c", "main.c")
+_SOURCES = ("path.c", "sender.c", "world.c", "sides.c", "own_cwr.c", "scenarios.c", "failed.c", "main.c")
+
+# The last words of the program (failed.c).
+_FAILED = re.compile(r"^failed (?P<side>[01]) (?P<op>\w+) (?P<seed>\d+) (?P<scenario>.*)\n", re.MULTILINE)
+_ERROR = re.compile(r"^knee against: .*", re.MULTILINE | re.DOTALL)
+_MOST_WORDS = 20_000
 
 
 def play(first: str, second: str, words: Sequence[str], tell: Callable[[str], object]) -> int:
-    """Tells each line of what the program prints; its exit code: 0 all was equal, 1 not, 2 it could not play. `first`
-    and `second` are paths, or names of ours; `words` are the program's. Raises `UsageError`."""
+    """Tells each line of what the program prints; its exit code: 0 all was equal, 1 not. `first` and `second` are
+    paths, or names of ours; `words` are the program's. Raises `UsageError`, also where an algorithm fails."""
     objects = [str(building.build(_file(name)).so_path) for name in (first, second)]
     command = compiler.command("knee against")
     sources = [str(building.HEADERS / "against" / name) for name in _SOURCES]
-    with writing.spill_folder() as folder:
+    with writing.spill_folder() as folder, tempfile.TemporaryFile() as stderr:
         flags = ["-O2", "-std=gnu11", f"-I{building.HEADERS}", "-o", "program", *sources, "-ldl"]
         failure = compiler.run([*command, *flags], folder)
         if failure is not None:
             raise UsageError(f"knee against: its program does not compile: {failure[:300]}")
-        with subprocess.Popen([folder / "program", *words, *objects], stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            [folder / "program", *words, *objects], stdout=subprocess.PIPE, stderr=stderr, text=True
+        ) as process:
             assert process.stdout is not None
             for line in process.stdout:
                 tell(line.rstrip("\n"))
-        return process.returncode if process.returncode in (0, 1) else 2
+        stderr.seek(0)
+        printed = stderr.read(_MOST_WORDS).decode(errors="replace")
+    code = process.returncode
+    found = _FAILED.search(printed) if code < 0 else _ERROR.search(printed)
+    # What sources of the kernel print.
+    for line in printed[: found.start() if found else None].splitlines():
+        if line:
+            say.warn(say.printable(line))
+    if code in (0, 1):
+        return code
+    if code > 0 and found:
+        raise UsageError(found[0].rstrip())
+    raise UsageError(_failure((first, second), code, found))
+
+
+def _failure(algorithms: tuple[str, str], code: int, found: re.Match[str] | None) -> str:
+    """What ended the program by a signal, or without a word."""
+    name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    if found is None:
+        return (
+            f"knee against: its program was ended ({name}) while neither {algorithms[0]} nor {algorithms[1]} was "
+            "called; expected it to end by itself. Look for what ends processes here (`dmesg`), and run it again."
+        )
+    algorithm = algorithms[int(found["side"])]
+    did = "does not end" if name == "SIGPROF" else compiler.DID.get(name, f"is ended by {name}")
+    check = f" `knee check {algorithm}` names the line." if naming.is_path(algorithm) else ""
+    return (
+        f'knee against: {algorithm} {did} in {found["op"]}, in the class "{found["scenario"]}", seed {found["seed"]}; '
+        f"expected an algorithm that bears any call.{check}"
+    )
 
 
 def _file(name: str) -> str:

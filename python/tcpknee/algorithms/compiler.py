@@ -41,6 +41,16 @@ FLAGS = (
     "-Wl,-z,defs",
     "-DCC_FILE",
 )
+
+DID = {
+    "SIGFPE": "divides by zero",
+    "SIGILL": "does what C leaves undefined (SIGILL)",
+    "SIGTRAP": "does what C leaves undefined (SIGTRAP)",
+    "SIGSEGV": "uses memory that is not its own (SIGSEGV)",
+    "SIGBUS": "uses memory that is not its own (SIGBUS)",
+}
+"""What an algorithm did that was compiled, by the signal that it got."""
+
 _GCC = ("-ftrack-macro-expansion=0", "-fno-diagnostics-show-caret", "-fmax-errors=20")
 _CLANG = ("-fno-caret-diagnostics", "-ferror-limit=20", "-Wno-unused-command-line-argument")
 

@@ -14,7 +14,9 @@ _TAKEN = completion.of(completion.algorithms, files=True)
 @click.command("against", short_help="Play the same ACKs to two algorithms.")
 @click.argument("first", shell_complete=_TAKEN)
 @click.argument("second", shell_complete=_TAKEN)
-@click.option("--random", "random_", type=click.IntRange(0), default=200, show_default=True, help="Scenarios drawn.")
+@click.option(
+    "--random", "random_", type=click.IntRange(0), metavar="N", help="Scenarios drawn.  [default: 200; 0 with --class]"
+)
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of the scenarios and of chance.")
 @click.option("--class", "class_", metavar="TEXT", help="Only the classes with that in their name.")
 @click.option("--only", type=click.IntRange(1), metavar="SEED", help="Only the drawn scenario of that seed.")
@@ -25,7 +27,7 @@ _TAKEN = completion.of(completion.algorithms, files=True)
 def command(
     first: str,
     second: str,
-    random_: int,
+    random_: int | None,
     seed: int,
     class_: str | None,
     only: int | None,
@@ -33,12 +35,15 @@ def command(
     of_second: tuple[str, ...],
 ) -> int:
     """Play the same drawn acknowledgements to two algorithms and say where they first part. Each is one of ours or a
-    file, of the Linux kernel too; the first one's window and rate decide what is sent. Exit code 1 when they differ.
+    file, of the Linux kernel too. Both have cong_control, or neither has; for others see knee compare. The first
+    one's window and rate decide what is sent, so A against B and B against A differ. Exit code 1 when they differ.
 
     Example: knee against ./tcp_bbr.c bbr1
     """
     from tcpknee.algorithms import against
 
+    if random_ is None:
+        random_ = 200 if class_ is None else 0
     words = ["--random", str(random_), "--seed", str(seed)]
     if class_ is not None:
         words += ["--class", class_]

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from tcpknee import _core, say
-from tcpknee.algorithms import naming, statics
+from tcpknee.algorithms import compiler, naming, statics
 from tcpknee.errors import AlgorithmFailed, EngineError
 
 from . import folder, manifest, tables
@@ -25,15 +25,6 @@ from .kernel import environment, lines, told_error
 _COMMAND = (sys.executable, "-m", "tcpknee.runs.fileworker")
 
 _MOST_WORDS = 2_000
-
-DID = {
-    "SIGFPE": "divides by zero",
-    "SIGILL": "does what C leaves undefined (SIGILL)",
-    "SIGTRAP": "does what C leaves undefined (SIGTRAP)",
-    "SIGSEGV": "uses memory that is not its own (SIGSEGV)",
-    "SIGBUS": "uses memory that is not its own (SIGBUS)",
-}
-"""What an algorithm did, by the signal that it got."""
 
 
 class Isolated:
@@ -123,7 +114,7 @@ class Isolated:
 
 def words(call: Mapping[str, Any]) -> str:
     """What an algorithm did in a call, as one clause."""
-    did = DID.get(call["what"], call["what"])
+    did = compiler.DID.get(call["what"], call["what"])
     return f"{call['algorithm']} {did} in {call['op']}, at {call['t_ns'] / 1e9:.6f} s"
 
 
@@ -139,7 +130,7 @@ def play(file: naming.Named, call: Mapping[str, Any]) -> tuple[dict[str, Any] | 
         if death.call is None:
             raise EngineError(f"the process of the call ended ({death.words}); this is a defect.") from None
         found = json.loads(death.call)
-        return None, f"{found['algorithm']} {DID.get(found['what'], found['what'])} in {found['op']}"
+        return None, f"{found['algorithm']} {compiler.DID.get(found['what'], found['what'])} in {found['op']}"
     finally:
         worker.end()
 
