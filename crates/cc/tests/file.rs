@@ -84,7 +84,7 @@ fn a_description_that_lies_is_refused() {
             "its parameter 3 lacks a text",
         ),
         (".n_params = 0x7fffffff", "no room for its parameters"),
-        (".state_bytes = 2052", "its state has 2052 bytes"),
+        (".state_bytes = 1048580", "its state has 1048580 bytes"),
         (".state_bytes = 4", "no room for its parameters"),
         (".n_phases = 1", "1 phases, where there is no such table"),
         (".kernel_name = 0", "no name for the kernel"),
