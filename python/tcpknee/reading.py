@@ -42,7 +42,10 @@ def foreign_files_allowed() -> bool:
 
 def regular(path: str) -> tuple[str, BinaryIO]:
     """A regular file and its real path. Nothing else is opened: a device acts, a FIFO waits."""
-    place = os.open(path, os.O_PATH)
+    try:
+        place = os.open(path, os.O_PATH)
+    except ValueError as error:
+        raise OSError(str(error)) from None
     try:
         mode = os.fstat(place).st_mode
         if not stat.S_ISREG(mode):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +16,7 @@ import pytest
 import tcpknee
 from support import knee
 from tcpknee import _core, reading
-from tcpknee.algorithms import building, naming
+from tcpknee.algorithms import building, compiler, naming
 from tcpknee.errors import RunFolderError, UsageError
 from tcpknee.runs import compose, units
 
@@ -273,3 +275,158 @@ def test_a_shared_object_that_others_can_write_is_not_loaded(cached: Path) -> No
         building.build("./mine.c")
     subprocess.run(["rm", "-r", str(cached)], check=True)
     assert building.build("./mine.c").so_path == so_path
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('#include "../secret.h"', r'#include "\.\./secret\.h": lies outside of the algorithm\'s folder'),
+        ('#include "@FOLDER/secret.h"', "lies outside of the algorithm's folder"),
+        ("#include <@FOLDER/secret.h>", r"includes /.*secret\.h, which lies outside of its folder"),
+        ("#define X <@FOLDER/secret.h>\n#include X", r"includes /.*secret\.h, which lies outside of its folder"),
+        ('#import "@FOLDER/secret.h"', r'changed\.c:1: got "#import"; expected C alone'),
+        ("static const char x[] = {\n#embed </etc/hostname>\n};", r'changed\.c:2: got "#embed"; expected C alone'),
+        ('__asm__(".byte 1");', r'changed\.c:1: got "__asm__"; expected C alone'),
+        ('/*\\\n*/as\\\nm(".byte 1");', r'changed\.c:2: got "asm"; expected C alone'),
+        ('char x[] __attribute__((section("a\\n.incbin \\"b\\"")));', r'changed\.c:1: got "\.incbin"'),
+    ],
+)
+def test_what_lies_outside_of_its_folder_is_not_compiled(cached: Path, tmp_path: Path, line: str, said: str) -> None:
+    Path("own").mkdir()
+    Path("secret.h").write_text("hunter2;\n", encoding="utf-8")
+    Path("own/changed.c").write_text(f"{line.replace('@FOLDER', str(tmp_path))}\n{MINE}", encoding="utf-8")
+    with pytest.raises(UsageError, match=said) as refused:
+        building.build("own/changed.c")
+    assert "hunter2" not in str(refused.value)
+    assert not cached.exists() or not any(cached.iterdir())
+
+
+def test_words_of_assembly_in_comments_texts_and_names_of_headers_are_no_assembly() -> None:
+    text = MINE.replace('"mine", .so', '"asm", .so')
+    changed = f"#if 0\n#include <asm/byteorder.h>\n#endif\n/* asm */\n{text}"
+    Path("changed.c").write_text(changed, encoding="utf-8")
+    assert '"asm"' in changed and building.build("changed.c").name == "mine"
+
+
+def test_a_part_may_include_one_of_the_folder_above_it(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts/beta.h").write_text('#include "../more.h"\n', encoding="utf-8")
+    (tmp_path / "more.h").write_text("#define BETA 512\n", encoding="utf-8")
+    path = changed('#include "cc_algorithm.h"', '#include "cc_algorithm.h"\n#include "parts/beta.h"')
+    assert list(building.build(str(path)).sources) == ["changed.c", "parts/beta.h", "more.h"]
+
+
+@pytest.mark.parametrize("name", ["@args.c", "-dumpmachine", "a b.c", 'a".c', "mine.S"])
+def test_no_name_of_a_file_is_an_option(name: str) -> None:
+    Path(name).write_text(MINE, encoding="utf-8")
+    if name in ("-dumpmachine", "mine.S"):
+        assert building.build(f"./{name}").name == "mine"
+        return
+    with pytest.raises(UsageError, match=r"the name of a file: got .*; expected letters, digits and any of _ \. \+ -"):
+        building.build(f"./{name}")
+
+
+def test_sources_that_another_host_sends_stay_in_their_folder() -> None:
+    for name in ("../mine.c", "/tmp/mine.c", "a/../../mine.c", ""):
+        with pytest.raises(UsageError, match="the name of a file"):
+            building.of_sources("./mine.c", {name: MINE})
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("(void)in;", "double hunter2 = 1.2;"),
+        ("#include", '#include "hunter2.h"\n#include'),
+        ("#include", '#include "../hunter2.h"\n#include'),
+        ("#include", '#include "hunter2@.h"\n#include'),
+    ],
+)
+def test_errors_quote_nothing_of_a_file_of_another_folder(old: str, new: str) -> None:
+    Path("sent").mkdir()
+    changed(old, new)
+    Path("sent/s.toml").write_text(f'{PATH}algorithm = "../changed.c"\n', encoding="utf-8")
+    reading.allow_foreign_files()
+    try:
+        with pytest.raises(UsageError) as refused:
+            tcpknee.run("sent/s.toml")
+    finally:
+        reading._foreign_allowed = False
+    said = str(refused.value)
+    assert "hunter2" not in said and "double" not in said and "../changed.c" in said
+
+
+def test_lines_of_files_that_are_not_its_own_are_not_shown() -> None:
+    output = "/etc/shadow:1:1: error: unknown type name 'hunter2'\n/etc/shadow:2: note: hunter2\nended\n"
+    assert compiler.said("./mine.c", {"mine.c": MINE}, output, True, "C").splitlines()[1:] == ["./mine.c: ended"]
+
+
+def test_a_cache_is_the_users_own_whatever_his_umask(cached: Path) -> None:
+    before = os.umask(0o002)
+    try:
+        so_path = building.build("./mine.c").so_path
+        assert building.build("./mine.c").so_path == so_path
+    finally:
+        os.umask(before)
+    assert (cached.stat().st_mode & 0o777, so_path.stat().st_mode & 0o777) == (0o700, 0o600)
+
+
+def test_nothing_is_compiled_for_a_cache_that_others_can_write(cached: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cached.mkdir(parents=True)
+    cached.chmod(0o777)
+    monkeypatch.setattr(compiler, "compiled", lambda *_, **__: pytest.fail("it was compiled"))
+    with pytest.raises(UsageError, match="belongs to another user, or others may write it"):
+        building.build("./mine.c")
+
+
+def test_what_a_compiler_starts_ends_with_it(tmp_path: Path) -> None:
+    started = time.monotonic()
+    script = "sleep 100 & echo $! > child; wait"
+    assert compiler.run(["sh", "-c", script], tmp_path, seconds=1) == "took more than 1 s"
+    assert time.monotonic() - started < 30
+    child = Path(f"/proc/{int(Path('child').read_text(encoding='utf-8'))}/stat")
+    while child.exists() and child.read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] != "Z":
+        assert time.monotonic() - started < 30
+        time.sleep(0.01)
+
+
+def test_what_a_compiler_takes_is_bounded(tmp_path: Path) -> None:
+    said = compiler.run(["sh", "-c", "ulimit -f; ulimit -t; ulimit -v; exit 1"], tmp_path, seconds=7)
+    assert said is not None and said.split() == ["131072", "7", "2097152"]
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ('"', "CC: No closing quotation; expected a C compiler"),
+        ("true", "did not say what ./mine.c includes; expected gcc or clang"),
+        ("./here", "did not say what ./mine.c includes; expected gcc or clang"),
+        ("./no-program", "does not compile"),
+    ],
+)
+def test_a_compiler_that_is_none_is_said(monkeypatch: pytest.MonkeyPatch, value: str, said: str) -> None:
+    for name, text in (("here", "#!/bin/sh\n"), ("no-program", "\x7fELF")):
+        Path(name).write_text(text, encoding="utf-8")
+        Path(name).chmod(0o700)
+    monkeypatch.setenv("CC", value)
+    with pytest.raises(UsageError, match=re.escape(said)):
+        building.build("./mine.c")
+
+
+def test_a_path_with_a_nul_and_a_scenario_without_end_are_refused() -> None:
+    with pytest.raises(UsageError, match="got a NUL in a path"):
+        tcpknee.run(f'{PATH}algorithm = "./a\\u0000b/mine.c"\n')
+    with pytest.raises(OSError, match="null"):
+        reading.regular("a\0b")
+    Path("changed.c").write_text(f'#include "a\0b.h"\n{MINE}', encoding="utf-8")
+    with pytest.raises(UsageError, match="the name of a file"):
+        building.build("changed.c")
+    assert naming.of_scenario(f'x = "./mine.c"\ny = {"[" * 100_000}', "<text>", reading.program) == []
+
+
+def test_a_scenario_that_names_no_file_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f'# of docs/guide.md\n{PATH}algorithm = "reno" # or a/b\nload = "uniform 0.5Mbit/s to 12 kB/s"\n'
+    with monkeypatch.context() as unread:
+        unread.setattr(naming, "_algorithms", lambda scenario: pytest.fail("it was read"))
+        assert naming.of_scenario(text, "<text>", reading.program) == []
+    for path in ("./mine.c", "mine.c", "\\u002e/mine\\u002ec"):
+        assert len(naming.of_scenario(f'{PATH}algorithm = "{path}"\n', "<text>", reading.program)) == 1

@@ -313,6 +313,22 @@ def test_a_file_without_what_linux_asks_for_is_refused(change: tuple[str, str], 
         building.build("./tcp_half.c")
 
 
+def test_a_library_that_is_missing_is_named() -> None:
+    Path("tcp_part.h").write_text("u32 tcp_part_of(u32 of);\n", encoding="utf-8")
+    path = half('#include "tcp_part.h"', "u32 f(struct sock *sk) { return tcp_part_of(1); }")
+    with pytest.raises(UsageError, match=r"tcp_part_of\(\) is of tcp_part\.c: put that file beside it"):
+        building.build(path)
+
+
+def test_a_source_of_the_kernel_includes_nothing_of_another_folder(tmp_path: Path) -> None:
+    Path("own").mkdir()
+    Path("secret.h").write_text("hunter2;\n", encoding="utf-8")
+    for line in (f"#include <{tmp_path}/secret.h>", f"#define X <{tmp_path}/secret.h>\n#include X"):
+        path = half(line, file="own/tcp_half.c")
+        with pytest.raises(UsageError, match=r"includes /.*secret\.h, which lies outside of its folder"):
+            building.build(path)
+
+
 SAME: Mapping[str, str] = {
     "bic": "bic",
     "dctcp": "dctcp",

@@ -13,6 +13,7 @@ Whoever compiles a file runs it. So root compiles none that somebody else owns o
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ MOST_BYTES = 1 << 20
 
 _MOST_FILES = 64
 
-HEADERS = Path(__file__).parents[1] / "cc"
+HEADERS = compiler.HEADERS
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,8 @@ class Built:
     `state_bytes` is what it keeps of a connection.
 
     `path` is as the user wrote it, and `name` what the algorithm calls itself. `sources` holds the text of the file and
-    of those of its folder that it includes, by their names there, itself first; `digest` is theirs.
+    of those of its folder that it includes, by their names there, itself first; `digest` is theirs. `may_be_quoted`:
+    errors may.
     """
 
     path: str
@@ -49,6 +51,7 @@ class Built:
     sources: Mapping[str, str]
     so_path: Path
     state_bytes: int
+    may_be_quoted: bool = True
 
 
 def build(path: str, *, read: ReadFile = reading.program, at: str | None = None) -> Built:
@@ -60,9 +63,12 @@ def build(path: str, *, read: ReadFile = reading.program, at: str | None = None)
 
 def of_sources(path: str, sources: Mapping[str, str], *, may_be_quoted: bool = True) -> Built:
     """The same of texts that are known."""
+    for name in sources:
+        text.refuse_name(path, name, may_be_quoted)
     kind = _kind(path, sources)
+    text.refuse_assembly(path, sources, may_be_quoted)
     if kind == "contract":
-        text.refuse_floats(path, sources)
+        text.refuse_floats(path, sources, may_be_quoted)
     digest = _digest(f"{name}\0{content}" for name, content in sources.items())
     compile_it = kernel_source.shared_object if kind == "kernel" else compiler.shared_object
     so_path = compile_it(path, sources, digest, HEADERS, may_be_quoted=may_be_quoted)
@@ -78,10 +84,9 @@ def of_sources(path: str, sources: Mapping[str, str], *, may_be_quoted: bool = T
             "gives (ICSK_CA_PRIV_SIZE): stock kernels cannot have it."
         )
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,31}", about["name"]):
-        raise UsageError(
-            f'{path}: CC_ALGORITHM: got the name "{about["name"]}"; expected 32 letters, digits and _ at most.'
-        )
-    return Built(path, about["name"], kind, digest, dict(sources), so_path, about["state_bytes"])
+        got = f'"{say.printable(about["name"])}"' if may_be_quoted else "another one"
+        raise UsageError(f"{path}: CC_ALGORITHM: the name: got {got}; expected 32 letters, digits and _ at most.")
+    return Built(path, about["name"], kind, digest, dict(sources), so_path, about["state_bytes"], may_be_quoted)
 
 
 def _digest(parts: Iterable[str]) -> str:
@@ -118,16 +123,20 @@ def gather(path: str, at: str, read: ReadFile) -> tuple[dict[str, str], bool]:
     folder, name = at[: at.rfind("/") + 1], at[at.rfind("/") + 1 :]
     sources: dict[str, str] = {}
     quotable, size, waiting = True, 0, [name]
+    if "\0" in at:
+        raise UsageError(f"{say.printable(path)}: got a NUL in a path; expected the path of an algorithm in C.")
     while waiting:
         name = waiting.pop(0)
         if name in sources:
             continue
+        text.refuse_name(path, name, quotable)
         try:
             content, may_be_quoted = read(f"{folder}{name}")
         except OSError as error:
             if sources and kernel_source.is_optional(name, sources, HEADERS):
                 continue
-            what = path if not sources else f'{path}: #include "{name}"'
+            included = f'#include "{name}"' if quotable else "a file that it includes"
+            what = f"{path}: {included}" if sources else path
             raise UsageError(
                 f"{what}: cannot be read: {error.strerror or error}. Expected an algorithm in C."
             ) from None
@@ -140,14 +149,14 @@ def gather(path: str, at: str, read: ReadFile) -> tuple[dict[str, str], bool]:
                 "An algorithm is some kB of C."
             )
         sources[name] = content
-        waiting += [
-            str(PurePosixPath(name).parent / other)
-            for other in text.includes(content)
-            if not (HEADERS / PurePosixPath(other).name).is_file() and _is_below(PurePosixPath(name).parent / other)
-        ]
+        for other in text.includes(content):
+            if "/" in other or "\0" in other or not (HEADERS / other).is_file():
+                waiting.append(os.path.normpath(PurePosixPath(name).parent / other))
+                if waiting[-1].startswith(("/", "../")):
+                    what = f'#include "{say.printable(other)}"' if quotable else "a file that it includes"
+                    raise UsageError(
+                        f"{path}: {what}: lies outside of the algorithm's folder; expected a file of that folder. Put "
+                        "it there."
+                    )
         waiting += kernel_source.libraries(sources)
     return sources, quotable
-
-
-def _is_below(name: PurePosixPath) -> bool:
-    return not name.is_absolute() and ".." not in name.parts

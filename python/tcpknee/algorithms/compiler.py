@@ -7,21 +7,30 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import stat
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from tcpknee import say, writing
+from tcpknee import _core, say, writing
 from tcpknee.errors import UsageError
 
 from . import text
 
+HEADERS = Path(__file__).parents[1] / "cc"
+
 _SECONDS = 60
 _MOST_OUTPUT_BYTES = 256 << 10
+_MOST_FILE_BYTES = 64 << 20
+_MOST_MEMORY_BYTES = 2 << 30
 MOST_LINES = 20
+
+_SOURCES = "s"
+"""The folder of the sources in that where they are compiled: none has the name of what stands beside it."""
 
 FLAGS = (
     "-std=gnu11",
@@ -63,8 +72,9 @@ def shared_object(path: str, sources: Mapping[str, str], digest: str, headers: P
     words = command(path)
 
     def compile_in(folder: Path) -> None:
-        flags = [*FLAGS, *of_kind(words), f"-I{headers}", "-o", "object", next(iter(sources))]
-        failure = run([*words, *flags], folder)
+        flags = [*FLAGS, *of_kind(words), f"-I{headers}"]
+        first, further = in_folder(next(iter(sources))), ("-o", "object")
+        failure = compiled(path, [*words, *flags], first, further, folder, may_be_quoted=may_be_quoted)
         if failure is not None:
             raise UsageError(said(path, sources, failure, may_be_quoted, "C for the contract of cc.h"))
 
@@ -75,28 +85,89 @@ def cached(
     sources: Mapping[str, str], words: Sequence[str], made_of: Sequence[str], compile_in: Callable[[Path], None]
 ) -> Path:
     """What a compiler makes of sources, from the cache where it is there; else `compile_in` leaves it in the folder
-    that it is given, where they are, under the name `object`."""
+    that it is given, under the name `object`; there they are as `in_folder` says."""
     key = repr((*made_of, *words, _identity(words[0])))
     target = writing.user_cache() / "algorithms" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
-    if not _is_own(target):
+    is_there = _is_own(target.parent)
+    if not (is_there and _is_own(target)):
+        try:
+            _core.Folder(target.parent, make=True)
+            if not is_there:
+                target.parent.chmod(0o700)
+        except OSError as error:
+            raise writing.cannot_write(target, error) from None
+        _is_own(target.parent)
         with writing.spill_folder() as folder:
             _put(sources, folder)
             compile_in(folder)
-            with writing.replacing(target, make=True) as file:
-                file.write((folder / "object").read_bytes())
+            try:
+                made = (folder / "object").read_bytes()
+            except OSError:
+                raise UsageError(f"{words[0]}: left no object; expected a C compiler. Name one in CC.") from None
+            with writing.replacing(target) as file:
+                os.fchmod(file.fileno(), 0o600)
+                file.write(made)
+        _is_own(target)
     return target
+
+
+def in_folder(name: str) -> str:
+    """A source as compilers are given it: no name of a file is an option to them."""
+    return f"./{_SOURCES}/{name}"
+
+
+def source_of(file: str) -> str:
+    """The name of a source, of the file that a compiler names; of another one its path."""
+    return os.path.normpath(file).removeprefix(f"{_SOURCES}/")
+
+
+def compiled(
+    path: str,
+    words: Sequence[str],
+    source: str,
+    further: Sequence[str],
+    folder: Path,
+    *,
+    may_include: Sequence[Path] = (),
+    may_be_quoted: bool = True,
+) -> str | None:
+    """What the compiler has against a source, after `run`. Nothing is compiled that includes a file of another folder.
+    Raises `UsageError`."""
+    failure = run([*words, "-M", "-MF", "deps", "-x", "c", source], folder)
+    if failure is not None:
+        return failure
+    try:
+        needs = os.fsdecode((folder / "deps").read_bytes())
+    except OSError:
+        raise UsageError(f"{words[0]}: did not say what {path} includes; expected gcc or clang in CC.") from None
+    roots = [os.path.realpath(root) for root in (folder, HEADERS, *may_include)]
+    for each in re.split(r"(?<!\\)\s+", needs.replace("\\\n", " ").partition(":")[2].strip()):
+        name = re.sub(r"\\([ #:])", r"\1", each).replace("$$", "$")
+        real = os.path.realpath(folder / name)
+        if not any(real.startswith(f"{root}/") for root in roots):
+            what = say.printable(name) if may_be_quoted else "a file"
+            raise UsageError(
+                f"{path}: includes {what}, which lies outside of its folder; expected files of its folder, and headers "
+                "of the package. Put it beside the algorithm."
+            )
+    return run([*words, *further, "-x", "c", source], folder)
 
 
 def command(path: str) -> list[str]:
     """The words that call the C compiler, its path first. Raises `UsageError`, in which `path` stands."""
-    words = shlex.split(os.environ.get("CC") or "cc")
+    try:
+        words = shlex.split(os.environ.get("CC") or "cc")
+    except ValueError as error:
+        raise UsageError(
+            f"{path}: CC: {error}; expected a C compiler and its options, as a shell reads them."
+        ) from None
     program = shutil.which(words[0]) if words else None
     if program is None:
         raise UsageError(
             f"{path}: got no C compiler ({words[0] if words else 'CC is blank'}); expected one to compile it with. "
             "Install one (Debian, Ubuntu: apt install gcc; Fedora: dnf install gcc), or name it in CC."
         )
-    return [program, *words[1:]]
+    return [str(Path(program).absolute()), *words[1:]]
 
 
 def _identity(program: str) -> tuple[str, int, int]:
@@ -114,18 +185,18 @@ def headers_digest(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _is_own(file: Path) -> bool:
-    """Is it there, and can nobody else have written it?"""
+def _is_own(place: Path) -> bool:
+    """Is it there, a file or a folder? Raises `UsageError` where somebody else can have written it."""
     try:
-        found = [place.lstat() for place in (file, file.parent)]
-    except FileNotFoundError:
+        about = place.lstat()
+    except (FileNotFoundError, NotADirectoryError):
         return False
-    if any(about.st_uid != os.geteuid() or stat.S_IMODE(about.st_mode) & 0o022 for about in found):
+    if about.st_uid != os.geteuid() or stat.S_IMODE(about.st_mode) & 0o022:
         raise UsageError(
-            f"{file}: belongs to another user, or others may write it; expected a cache of your own. Remove "
-            f"{file.parent}, or set XDG_CACHE_HOME to another folder."
+            f"{place}: belongs to another user, or others may write it; expected a cache of your own. Remove it, or "
+            "set XDG_CACHE_HOME to another folder."
         )
-    return stat.S_ISREG(found[0].st_mode)
+    return stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)
 
 
 def sanitized(path: str, sources: Mapping[str, str], headers: Path, seconds: int) -> tuple[bool | None, str]:
@@ -137,10 +208,11 @@ def sanitized(path: str, sources: Mapping[str, str], headers: Path, seconds: int
         _put(sources, folder)
         flags = [flag for flag in FLAGS if flag.startswith(("-std", "-ff", "-nostdinc", "-Werror", "-fno-d"))]
         flags += ["-O1", "-g", "-fsanitize=undefined,address", "-fno-sanitize-recover=all", "-DCC_FILE"]
-        flags += ["-DCC_FILE_HAS_LIBC", "-w", f"-I{headers}", "-o", "total", first, str(headers / "cc_total.c")]
-        if failure := run([*words, *flags], folder):
+        flags += ["-DCC_FILE_HAS_LIBC", "-w", f"-I{headers}"]
+        further = ("-o", "total", "-x", "c", str(headers / "cc_total.c"))
+        if failure := compiled(path, [*words, *flags], in_folder(first), further, folder):
             return None, say.printable(failure.strip().splitlines()[-1][:200])
-        said = run(["./total", str(seconds)], folder, always=True) or ""
+        said = run(["./total", str(seconds)], folder, of_compiler=False, seconds=seconds + _SECONDS) or ""
     if found := re.search(r"^calls (\d+)$", said, re.MULTILINE):
         return True, f"{int(found[1]):,} drawn calls"
     if found := re.search(r"^(endless|window) (\w+)$", said, re.MULTILINE):
@@ -155,13 +227,14 @@ def sanitized(path: str, sources: Mapping[str, str], headers: Path, seconds: int
 
 def _put(sources: Mapping[str, str], folder: Path) -> None:
     for name, content in sources.items():
-        with writing.replacing(folder / name, make=True) as file:
+        with writing.replacing(folder / in_folder(name), make=True) as file:
             file.write(content.encode())
 
 
 @cache
 def _version(program: str) -> str:
-    return subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=20).stdout
+    with tempfile.TemporaryDirectory() as folder:
+        return run([program, "--version"], Path(folder), of_compiler=False) or ""
 
 
 def of_kind(words: Sequence[str]) -> tuple[str, ...]:
@@ -169,25 +242,45 @@ def of_kind(words: Sequence[str]) -> tuple[str, ...]:
     return _CLANG if "clang" in _version(words[0]) else _GCC
 
 
-def run(words: Sequence[str], folder: Path, *, always: bool = False) -> str | None:
-    """What a program said that failed, as a compiler; None: it did not fail, unless that is `always` wanted."""
+_LIMITED = """\
+ulimit -c 0
+for limit in $1; do ulimit -${limit%%=*} ${limit#*=} 2>/dev/null; done
+shift
+exec "$@"
+"""
+"""A shell's: what is started has these limits, and all that it starts."""
+
+
+def run(words: Sequence[str], folder: Path, *, of_compiler: bool = True, seconds: int = _SECONDS) -> str | None:
+    """What a compiler said that failed; None: it did not fail. Of another program all that it said. It ends, with all
+    that it started, after so many seconds."""
+    # In kB of memory, blocks of 512 bytes of a file. Sanitizers reserve memory without end.
+    limits = f"f={_MOST_FILE_BYTES // 512} t={seconds}" + (f" v={_MOST_MEMORY_BYTES >> 10}" if of_compiler else "")
     with tempfile.TemporaryFile() as output:
         try:
-            done = subprocess.run(
-                words,
+            process = subprocess.Popen(
+                ["/bin/sh", "-c", _LIMITED, "sh", limits, *words],
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 env={**os.environ, "LC_ALL": "C"},
-                timeout=_SECONDS,
-                check=False,
+                start_new_session=True,
             )
+        except (OSError, ValueError) as error:
+            return f"cannot be started: {error}"
+        try:
+            code = process.wait(seconds)
         except subprocess.TimeoutExpired:
-            return f"took more than {_SECONDS} s"
+            return f"took more than {seconds} s"
+        finally:
+            # What it left behind of its session too.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
         output.seek(0)
         printed = output.read(_MOST_OUTPUT_BYTES).decode(errors="replace")
-    return None if done.returncode == 0 and not always else printed or f"ended with {done.returncode}"
+    return None if code == 0 and of_compiler else printed or f"ended with {code}"
 
 
 def said(path: str, sources: Mapping[str, str], output: str, may_be_quoted: bool, expected: str) -> str:
@@ -201,17 +294,26 @@ def said(path: str, sources: Mapping[str, str], output: str, may_be_quoted: bool
     others: list[str] = []
     for line in output.splitlines():
         found = ERROR.match(line)
-        name = os.path.normpath(found["file"]) if found else ""
+        name = source_of(found["file"]) if found else ""
         if found and name in sources:
             where = path if name == next(iter(sources)) else text.beside(path, name)
             lines.append(say.printable(f"{where}:{found['line']}: {found['said']}"))
-        elif found:
+        elif found and _is_ours(name):
             others.append(say.printable(f"{path}: {found['said']} ({Path(found['file']).name}:{found['line']})"))
         elif found := _UNDEFINED.search(line):
             others.append(
                 say.printable(f"{path}: calls {found['name']}, which is not there; expected functions of its own.")
             )
-    errors = list(dict.fromkeys(lines or others or [say.printable(f"{path}: {output[:300]}")]))
+    if not (lines or others):
+        # What stands at a line of somebody else's file is not shown.
+        plain = [line for line in output.splitlines() if not re.search(r":\d+[:,]", line)]
+        others.append(say.printable(f"{path}: {' '.join(plain)[:300]}"))
+    errors = list(dict.fromkeys(lines or others))
     shown = [line[:500] for line in errors[:MOST_LINES]]
     more = [f"and {len(errors) - len(shown)} errors more"] if len(errors) > len(shown) else []
     return "\n".join([f"{path}: does not compile; expected {expected}:", *shown, *more])
+
+
+def _is_ours(name: str) -> bool:
+    """Is a file that a compiler names of the package, or of the folder where it runs?"""
+    return not name.startswith(("/", "..")) or name.startswith(os.path.normpath(HEADERS) + "/")

@@ -37,6 +37,9 @@ _FLAGS = (
     "-Werror=implicit-function-declaration",
 )
 
+_SYSTEM = (Path("/usr/include"), Path("/usr/lib"))
+"""Headers of the host's that ours include."""
+
 _MOST_NAME = 15
 """Characters of a congestion control's name: TCP_CA_NAME_MAX less its end."""
 
@@ -86,10 +89,18 @@ def _object(one: naming.Named, defines: Sequence[str]) -> bytes:
     ]
 
     def compile_in(folder: Path) -> None:
-        words = [clang, *flags, f"-I{HEADERS}", "-c", "-o", "object", next(iter(built.sources))]
-        failure = compiler.run(words, folder)
+        failure = compiler.compiled(
+            built.path,
+            [clang, *flags, f"-I{HEADERS}"],
+            compiler.in_folder(next(iter(built.sources))),
+            ("-c", "-o", "object"),
+            folder,
+            may_include=_SYSTEM,
+            may_be_quoted=built.may_be_quoted,
+        )
         if failure is not None:
-            raise UsageError(compiler.said(built.path, built.sources, failure, True, "C that clang makes BPF of"))
+            expected = "C that clang makes BPF of"
+            raise UsageError(compiler.said(built.path, built.sources, failure, built.may_be_quoted, expected))
 
     made_of = (built.digest, compiler.headers_digest(HEADERS), *flags)
     return compiler.cached(built.sources, [clang], made_of, compile_in).read_bytes()

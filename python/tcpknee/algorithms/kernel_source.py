@@ -8,7 +8,6 @@ with its names and lines. Ops whose arguments were others once are told by what 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -110,7 +109,7 @@ def is_none(error: UsageError, path: str) -> UsageError:
 
 def has_larger_state(so_path: Path) -> bool:
     """Did the file ask for more than Linux gives? Its object says so."""
-    return b"than the 104 bytes of Linux" in so_path.read_bytes()
+    return f"than the {LINUX_STATE_BYTES} bytes of Linux".encode() in so_path.read_bytes()
 
 
 @cache
@@ -136,17 +135,18 @@ def _compile(
     first, *others = _units(sources)
     with writing.replacing(folder / _FIRST, make=True) as file:
         file.write(_first(first, sources[first]).encode())
-    for number, name in enumerate([_FIRST, *others]):
+    for number, name in enumerate([f"./{_FIRST}", *map(compiler.in_folder, others)]):
         mine = ["-DKNEE_LIBRARY"] if number else []
         while True:
             flags = [*_FLAGS, *compiler.of_kind(words), *defines, *mine, "-include", "kernel.h", *search]
-            said = compiler.run([*words, *flags, "-c", name, "-o", f"{number}.o"], folder)
+            further = ("-c", "-o", f"{number}.o")
+            said = compiler.compiled(path, [*words, *flags], name, further, folder, may_be_quoted=may_be_quoted)
             if said is None:
                 break
-            further = None if number else _remedy(said, sources, defines)
-            if further is None:
+            remedy = None if number else _remedy(said, sources, defines)
+            if remedy is None:
                 raise UsageError(_refusal(path, sources, said, may_be_quoted))
-            defines.append(further)
+            defines.append(remedy)
         objects.append(f"{number}.o")
     adapter = [str(package / name) for name in ("adapter.c", "offered.c")]
     flags = [*_FLAGS, *compiler.of_kind(words), *defines, *search, *_LINK]
@@ -161,7 +161,7 @@ def _first(name: str, content: str) -> str:
         r"\bstruct\s+(\w+)\s*\*\s*(?:const\s+)?\w+\s*=\s*inet_csk_ca\s*\(", text.without_comments(content)
     )
     lines = (f"BUILD_BUG_ON(sizeof(struct {each}) > ICSK_CA_PRIV_SIZE);" for each in dict.fromkeys(found))
-    return "\n".join([f'#include "{name}"', *lines, ""])
+    return "\n".join([f'#include "{compiler.in_folder(name)}"', *lines, ""])
 
 
 def _units(sources: Mapping[str, str]) -> list[str]:
@@ -231,11 +231,14 @@ def _absent(path: str, sources: Mapping[str, str], said: str) -> Iterator[str]:
         found = compiler.ERROR.match(line)
         what = _what(found["said"]) if found else None
         if found and what:
-            name, number = os.path.normpath(found["file"]), found["line"]
+            name, number = compiler.source_of(found["file"]), found["line"]
         elif undefined := _UNDEFINED.search(line):
             is_float = re.fullmatch(r"__\w+[sdt]f\w*", undefined["name"])
             what = "uses floating point" if is_float else f"uses {undefined['name']}()"
-            name, number = os.path.normpath(undefined["file"] or ""), undefined["line"] or ""
+            for library in (each for each in libraries(sources) if each not in sources):
+                if undefined["name"].startswith(PurePosixPath(library).stem + "_"):
+                    what = f"{undefined['name']}() is of {library}: put that file beside it"
+            name, number = compiler.source_of(undefined["file"] or ""), undefined["line"] or ""
         if what and what not in seen:
             seen.add(what)
             where = text.beside(path, name) if name in list(sources)[1:] else path

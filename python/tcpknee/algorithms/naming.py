@@ -72,9 +72,13 @@ def is_path(text: str) -> bool:
     return "/" in text or text.endswith(".c")
 
 
+_NO_PATH = re.compile(r"""#[^"'\n]*$|\b[0-9.]+ ?[kKMGT]?i?(?:bit|B)?/s\b""", re.MULTILINE)
+"""What has a slash in most scenarios that name no file: comments, and rates."""
+
+
 def of_scenario(text: str, file: str, read: ReadFile) -> list[Named]:
     """The algorithms that a scenario of that file names by path, compiled and loaded. Raises `UsageError`."""
-    if ".c" not in text and "/" not in text:
+    if not re.search(r"/|\.c|\\", _NO_PATH.sub("", text)):
         return []
     if sys.version_info >= (3, 11):
         import tomllib
@@ -82,7 +86,7 @@ def of_scenario(text: str, file: str, read: ReadFile) -> list[Named]:
         import tomli as tomllib
     try:
         scenario = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         # The parser says where.
         return []
     paths = list(dict.fromkeys(filter(is_path, _algorithms(scenario))))
