@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -10,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from support import knee
+from tcpknee import _core
 from tcpknee.algorithms import building, compiler, naming, outline
+from tcpknee.cli.check import _table
 from tcpknee.runs import checking
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
@@ -77,9 +80,9 @@ def test_what_the_user_has_loaded_is_left_alone(here: Path, monkeypatch: pytest.
     (named,) = naming.named([building.build(written())])
     Path("available").write_text("reno cubic knee_mine\n", encoding="utf-8")
     monkeypatch.setattr(checking, "_AVAILABLE", Path("available"))
-    monkeypatch.setattr(checking.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     for name in ("load", "unload"):
-        monkeypatch.setattr(checking._core, name, lambda *given: pytest.fail("the kernel's is touched"))
+        monkeypatch.setattr(_core, name, lambda *given: pytest.fail("the kernel's is touched"))
     found = IN_KERNEL(named)
     assert (found.ok, found.words) == (None, "because knee_mine is loaded: knee unload mine takes it out")
 
@@ -90,6 +93,38 @@ def test_what_hangs_on_a_failure_is_not_asked(here: Path) -> None:
     ended = knee("check", "./mine.c", "--json", cwd=here)
     assert ended.code == 1
     assert [one["ok"] for one in json.loads(ended.out)["findings"]] == [False, None, None, None, None, None]
+
+
+def test_what_does_not_compile_is_answered_there(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("tcp_x.c").write_text("struct tcp_congestion_ops x;\nint broken(void) { return y; }\n", encoding="utf-8")
+    written(UNDO, "out->ret = nowhere; out->ret = elsewhere;")
+    for file, answers in (("./mine.c", [True, False]), ("./tcp_x.c", [None, False])):
+        found = checking.check(file, 1)
+        assert [one.ok for one in found] == [*answers, None, None, None, None], found
+    wide = _table(checking.check("./mine.c", 1), None)
+    assert any(re.fullmatch(r"compiles +NO .*nowhere.*; .*elsewhere.*", line) for line in wide), wide
+    narrow = _table(checking.check("./mine.c", 1), 60)
+    assert all(len(line) <= 60 for line in narrow[: narrow.index("")])
+    assert any("elsewhere" in line for line in narrow[narrow.index("") :])
+
+
+def test_what_cannot_be_asked_is_no_answer(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = knee("check", "./none.c", cwd=here)
+    assert (missing.code, missing.out) == (2, "") and "there is no such file" in missing.err
+    written()
+    monkeypatch.setenv("CC", "/no/such/cc")
+    ended = knee("check", "./mine.c", cwd=here)
+    assert (ended.code, ended.out) == (2, "") and "got no C compiler" in ended.err
+
+
+def test_what_goes_wrong_on_a_path_is_said_with_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "sanitized", lambda *given: (True, ""))
+    found = checking.check(written(GROW, "out->snd_cwnd += acked / (in->lost + s->hystart);"), 1)
+    assert found[5].ok is False
+    assert re.match(
+        r"mine divides by zero in cong_avoid, at [\d.]+ s, where path\.rate = .*, path\.rtt = .*, path\.loss = ",
+        found[5].words,
+    ), found[5].words
 
 
 def test_an_algorithm_that_stands_still_is_seen() -> None:
@@ -104,7 +139,10 @@ def test_a_call_that_a_run_wrote_down_is_made_again(here: Path) -> None:
     Path("s.toml").write_text(text, encoding="utf-8")
     assert knee("run", "s.toml", "--out", "out", "-q", cwd=here).code == 2
     again = knee("check", path, "--call", "out/calls/0-0.json", cwd=here)
-    assert (again.code, again.out) == (1, "mine divides by zero in cong_avoid.\n")
+    assert (again.code, again.out) == (
+        1,
+        "mine divides by zero in cong_avoid. `knee check mine.c` names the line.\n",
+    )
     written()
     mended = knee("check", path, "--call", "out/calls/0-0.json", cwd=here)
     assert mended.code == 0 and mended.out.startswith("mine returns from cong_avoid: snd_cwnd 10 -> ")

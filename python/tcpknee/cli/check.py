@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _MOST_CALL_BYTES = 1 << 20
 
+_LEAST_ROOM = 20
+"""Columns for what there is to say of an answer, however narrow the terminal is."""
+
 
 @click.command("check", short_help="Say whether an algorithm of your own keeps to the contract.")
 @click.argument("file", type=click.Path())
@@ -39,14 +42,20 @@ def command(file: str, call: Path | None, seconds: int, json: bool) -> int:
     if json:
         say.json({"schema": 1, "file": file, "findings": [finding._asdict() for finding in findings]})
     else:
-        say.lines(_table(findings))
+        say.lines(_table(findings, say.room()))
     return 1 if any(finding.ok is False and finding.matters for finding in findings) else 0
 
 
-def _table(findings: list[Finding]) -> list[str]:
+def _table(findings: list[Finding], room: int | None) -> list[str]:
     verdicts = {True: "yes", False: "NO", None: "not asked"}
-    rows = [["asked", "answer", ""], *([one.asked, verdicts[one.ok], one.words] for one in findings)]
-    return list(say.aligned(rows, left=[True, True, True], room=say.room()))
+    rows = [[one.asked, verdicts[one.ok], one.words.replace("\n", "; ")] for one in findings]
+    if room is not None:
+        # What a compiler or the kernel's verifier says may have any length.
+        left = max(room - sum(2 + max(len(row[at]) for row in rows) for at in (0, 1)), _LEAST_ROOM)
+        rows = [[*row, words if len(words) <= left else f"{words[: left - 1]}…"] for *row, words in rows]
+    lines = list(say.aligned([["asked", "answer", ""], *rows], left=[True, True, True], room=room))
+    whole = next((one.words for one in findings if one.asked == "compiles" and one.ok is False), "")
+    return [*lines, "", *whole.splitlines()] if room is not None and whole else lines
 
 
 def _play(file: str, call: Path, json: bool) -> int:
@@ -69,7 +78,8 @@ def _play(file: str, call: Path, json: bool) -> int:
     if json:
         say.json({"schema": 1, "file": file, "wrong": wrong or None, "played": played})
     elif played is None:
-        say.line(f"{wrong}.")
+        names_line = f" `knee check {file}` names the line." if "divides by zero" in wrong else ""
+        say.line(f"{wrong}.{names_line}")
     else:
         changed = [
             f"{name} {given['out'].get(name)} -> {value}"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tcpknee import _core, reading
 from tcpknee.algorithms import building, compiler, kernel_source, naming, text
-from tcpknee.errors import EngineError, UsageError
+from tcpknee.errors import AlgorithmFailed, EngineError, UsageError
 
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
@@ -21,7 +22,6 @@ rate = ["5Mbit/s", "50Mbit/s"]
 rtt = ["10ms", "200ms"]
 loss = ["0%", "2%"]
 [[flow]]
-algorithm = "{path}"
 """
 
 _LEAST_SHARE = 0.02
@@ -42,18 +42,20 @@ _ASKED = ("integers only", "compiles", "fits 104 bytes", "bears any call", "goes
 
 
 def check(path: str, seconds: int) -> list[Finding]:
-    """All findings, in order; what hangs on one that failed is not asked."""
+    """All findings, in order; what hangs on one that failed is not asked. Raises `UsageError` where nothing can be
+    asked: no file, no compiler."""
+    sources, _ = building.gather(path, path, reading.program)
+    compiler.command(path)
     found: list[Finding] = []
     try:
-        found.extend(_findings(path, seconds))
+        found.extend(_findings(path, sources, seconds))
     except UsageError as error:
         found.append(Finding(_ASKED[len(found)], False, str(error)))
     rest = _ASKED[len(found) :]
     return [*found, *(Finding(asked, None, f"because of: {found[-1].asked}") for asked in rest)]
 
 
-def _findings(path: str, seconds: int) -> Iterator[Finding]:
-    sources, _ = building.gather(path, path, reading.program)
+def _findings(path: str, sources: Mapping[str, str], seconds: int) -> Iterator[Finding]:
     if kernel_source.are_of_kernel(sources):
         yield from _kernel_findings(path, sources)
         return
@@ -79,8 +81,8 @@ def _findings(path: str, seconds: int) -> Iterator[Finding]:
 def _kernel_findings(path: str, sources: Mapping[str, str]) -> Iterator[Finding]:
     """Of a source of the Linux kernel, whose state is what it keeps in its private area."""
     other = "because it is a source of the Linux kernel"
+    yield Finding("integers only", None, f"{other}, which compiles for integers alone")
     built = building.of_sources(path, sources)
-    yield Finding("integers only", True, "")
     yield Finding("compiles", True, f"as {built.name}")
     is_larger = kernel_source.has_larger_state(built.so_path)
     yield Finding("fits 104 bytes", not is_larger, "stock kernels cannot have it" if is_larger else "", matters=False)
@@ -113,11 +115,16 @@ def _in_kernel(named: naming.Named) -> Finding:
 
 
 def _carries(named: naming.Named) -> Finding:
-    from . import api
+    from . import api, isolated
 
-    path, asked = Path(named.built.path).absolute(), "carries data"
+    asked = "carries data"
+    scenario = f"{_SCENARIO}algorithm = {json.dumps(str(Path(named.built.path).absolute()))}\n"
     try:
-        run = api.run(_SCENARIO.format(path=path))
+        run = api.run(scenario)
+    except AlgorithmFailed as failure:
+        call: dict[str, Any] = dict(failure.call)
+        about = api.parse(scenario, "<text>").cells[call["cell"]]
+        return Finding(asked, False, f"{isolated.words(call)}, where {_path_of(about)}")
     except EngineError as error:
         return Finding(asked, False, str(error))
     goodputs = run.rows("flows", ["cell", "goodput_bits_per_sec"]).to_pydict()
@@ -127,6 +134,9 @@ def _carries(named: naming.Named) -> Finding:
         shares.append((goodput or 0) / about["rate_bits_per_sec"])
         is_lossy = dict(about["axes"])["path.loss"] != "0%"
         if shares[-1] < (_LEAST_SHARE if not is_lossy else 1e-4):
-            where = ", ".join(f"{key} = {value}" for key, value in about["axes"])
-            return Finding(asked, False, f"it stands still at {where}: {shares[-1]:.2%} of the link")
+            return Finding(asked, False, f"it stands still where {_path_of(about)}: {shares[-1]:.2%} of the link")
     return Finding(asked, True, f"on {len(shares)} paths, {min(shares):.0%} to {max(shares):.0%} of the link")
+
+
+def _path_of(cell: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} = {value}" for key, value in cell["axes"])
