@@ -7,6 +7,7 @@ import platform
 import re
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ import tcpknee
 from support import knee
 from tcpknee.algorithms import building, compiler, statics
 from tcpknee.errors import AlgorithmFailed, EngineError, RunFolderError, UsageError
-from tcpknee.runs import api, isolated, tables
+from tcpknee.runs import api, calls, isolated, tables
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 
@@ -108,20 +109,23 @@ def bad(how: str) -> None:
 @pytest.mark.parametrize(("how", "said"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_a_bad_call_is_named_and_ends_its_own_repetitions_alone(how: str, said: str, here: Path) -> None:
     bad(how)
-    Path("s.toml").write_text(PATH + "bad.after = [0, 40]\n", encoding="utf-8")
-    ended = knee("run", "s.toml", "--out", "out", "-q", cwd=here)
+    Path("a folder").mkdir()
+    shutil.move("bad.c", "a folder/bad.c")
+    Path("a folder/s.toml").write_text(PATH + "bad.after = [0, 40]\n", encoding="utf-8")
+    ended = knee("run", "a folder/s.toml", "--out", "out", "-q", cwd=here)
     assert ended.code == 1, ended.err
     assert "cubic" in ended.out and "failed: bad " in ended.out
     meta = json.loads(Path("out/run.json").read_text(encoding="utf-8"))
     assert [(one["cell"], one["rep"]) for one in meta["failed"]] == [(2, 0), (2, 1)]
     for one in meta["failed"]:
-        assert re.search(said, one["words"]), one["words"]
+        assert re.search(said, one["words"]) and "knee check" not in one["words"], one["words"]
         assert " in cong_avoid, at " in one["words"]
         call = json.loads(Path("out", one["call"]).read_text(encoding="utf-8"))
         assert (call["algorithm"], call["op"], call["path"], call["seed"]) == ("bad", "cong_avoid", "./bad.c", 1)
         assert call["in"]["snd_cwnd"] == call["out"]["snd_cwnd"] > 0
         # The parameter, and the calls before this one.
         assert call["state"][:16] == "28000000" + "28000000"
+    assert ended.err.endswith("calls again: knee check 'a folder/bad.c' --call out/calls/2-0.json\n"), ended.err
     run = tcpknee.open("out")
     assert sorted(set(zip(*run.rows("flows", ["cell", "rep"]).to_pydict().values(), strict=True))) == [
         (0, 0),
@@ -140,6 +144,17 @@ def test_a_run_of_nothing_but_failures_is_an_error_that_keeps_the_call(here: Pat
     assert Path("out/calls/0-0.json").is_file()
     with pytest.raises(AlgorithmFailed, match="uses memory that is not its own"):
         tcpknee.run("s.toml")
+
+
+def test_a_run_names_the_calls_that_it_wrote_alone(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "_MOST", 1)
+    failure = AlgorithmFailed("s.toml: cell 0, repetition 0 (seed 1): bad divides by zero", {"path": "./bad.c"})
+    failures = {(0, 1): failure, (0, 0): failure}
+    first, second = calls.write(here / "run", failures)
+    assert first == {"cell": 0, "rep": 0, "words": "bad divides by zero", "call": "calls/0-0.json"}
+    assert "call" not in second and [file.name for file in (here / "run/calls").iterdir()] == ["0-0.json"]
+    for file, path in (("s.toml", "./bad.c"), ("a/s.toml", "a/bad.c"), ("./s.toml", "./bad.c"), ("<text>", "./bad.c")):
+        assert calls.again(Path("run"), file, failures) == f"knee check {path} --call run/calls/0-0.json"
 
 
 def test_rows_of_another_process_are_those_of_this_one(here: Path) -> None:
@@ -180,7 +195,7 @@ def test_a_full_temporary_folder_and_the_last_words_are_said(here: Path, monkeyp
         bad("")
         scenario = api.parse(PATH, "<text>")
         with Path("/dev/full").open("r+b", buffering=0) as full, isolated.Isolated(scenario, PATH, "<text>") as apart:
-            monkeypatch.setattr(isolated.tempfile, "TemporaryFile", lambda: full)
+            monkeypatch.setattr(tempfile, "TemporaryFile", lambda: full)
             apart.run_cell(1, 0)
     monkeypatch.undo()
     monkeypatch.chdir(here)

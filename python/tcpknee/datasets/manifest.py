@@ -77,7 +77,7 @@ _RUN: Shape = {
             }
         ]
     ),
-    "failed": Optional([{"cell": WHOLE, "rep": WHOLE, "words": TEXT, "call": TEXT}]),
+    "failed": Optional([{"cell": WHOLE, "rep": WHOLE, "words": TEXT, "call": Optional(TEXT)}]),
     "versions": Optional({}),
     "host": {"kernel": TEXT},
     "command": TEXT,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tcpknee import writing
+from tcpknee import provenance, writing
 from tcpknee.errors import AlgorithmFailed
 
 from .pool import Key
@@ -23,12 +24,26 @@ def write(folder: Path, failures: Mapping[Key, AlgorithmFailed]) -> list[dict[st
     """Writes the calls into the folder of a run; what `run.json` says of each."""
     told = []
     for number, ((cell, rep), failure) in enumerate(sorted(failures.items())):
-        path = folder / FOLDER / f"{cell}-{rep}.json"
-        words = str(failure).partition("): ")[2] or str(failure)
+        told.append({"cell": cell, "rep": rep, "words": str(failure).partition("): ")[2] or str(failure)})
         if number < _MOST:
-            with writing.replacing(path, make=True) as file:
+            name = _name(cell, rep)
+            with writing.replacing(folder / name, make=True) as file:
                 file.write(json.dumps(failure.call, indent=1).encode() + b"\n")
-            words += f". That call again: knee check {failure.call['path']} --call {path}"
-            failure.args = (f"{failure}. That call again: knee check {failure.call['path']} --call {path}",)
-        told.append({"cell": cell, "rep": rep, "words": words, "call": f"{FOLDER}/{path.name}"})
+            told[-1]["call"] = name
     return told
+
+
+def again(folder: Path, file: str, failures: Mapping[Key, AlgorithmFailed]) -> str:
+    """What to type to make the first of these calls again, which `write` wrote; `file`: the scenario, whose folder the
+    algorithm's path begins at."""
+    cell, rep = min(failures)
+    path = str(failures[cell, rep].call["path"])
+    at = file[: file.rfind("/") + 1]
+    if at and not file.startswith("<") and not path.startswith("/"):
+        path = os.path.normpath(f"{at}{path}")
+        path = path if "/" in path else f"./{path}"
+    return provenance.command_line("knee", "check", path, "--call", str(folder / _name(cell, rep)))
+
+
+def _name(cell: int, rep: int) -> str:
+    return f"{FOLDER}/{cell}-{rep}.json"

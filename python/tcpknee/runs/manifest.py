@@ -28,8 +28,8 @@ labs               of the kernel engine: the settings of each lab that differs f
 repetitions        of the kernel engine, one per repetition: cell, rep, lab (position in labs), measured (of the link,
                    what sampling cost, and what the instruments saw and cost), warnings (what makes its figures
                    doubtful), failures (programs that ended badly)
-failed             repetitions that are missing because an algorithm of a file ended them: cell, rep, words, call (the
-                   reproducer, a file of the folder)
+failed             repetitions that are missing because an algorithm of a file ended them: cell, rep, words, and for
+                   some call (the reproducer, a file of the folder)
 versions host      libraries; name, boot, kernel, processor, number of processors
 command            what to type to run it again; `tcpknee.run(scenario)` for the API without a file
 sessions           one per start or resumption: started (UTC), wall_sec, workers, repetitions finished; on a cluster
