@@ -589,3 +589,11 @@ def test_every_help_has_an_example_of_its_command() -> None:
                 walk(command, context)
 
     walk(app, click.Context(app, info_name="knee", terminal_width=80))
+
+
+def test_list_says_what_a_file_of_your_own_has(call: Call, tmp_path: Path) -> None:
+    assert call("new", "algorithm", "mine").code == 0
+    ended = call("list", "algorithms", "./mine.c", "cubic")
+    assert ended.code == 0, ended.err
+    assert "mine.beta = 0.5 (0.001 to 0.999, counted in 1/1024)" in ended.out
+    assert "cubic.beta" in ended.out

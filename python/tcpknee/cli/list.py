@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from tcpknee import algorithms, say
+from tcpknee.algorithms import naming
 from tcpknee.errors import UsageError
 from tcpknee.human import suggest
 
@@ -75,8 +76,9 @@ def command(what: str | None, names: tuple[str, ...], json: bool) -> int:
     """List what tcpknee knows, by default the names of all.
 
     WHAT: algorithms, queues, losses, impairments, workloads, sizes, importers, rules, keys, tables, metrics, counters,
-    prometheus, claims or scenarios. NAME: only these of them. Tables are those of a run; `knee list tables record`
-    lists those of `knee record`, and so do fleet, import, profile, snapshot and trace.
+    prometheus, claims or scenarios. NAME: only these of them; of algorithms also a file of your own, ./mine.c. Tables
+    are those of a run; `knee list tables record` lists those of `knee record`, and so do fleet, import, profile,
+    snapshot and trace.
 
     Example: knee list algorithms bbr1
     """
@@ -100,7 +102,7 @@ def _show(what: str | None, names: Sequence[str], *, json: bool) -> None:
     elif what == "keys":
         say.lines(line for key in found for line in _key(key))
     elif what == "algorithms" and names:
-        say.lines(line for entry in found for line in _algorithm(entry))
+        say.lines(line for entry in found for line in (_algorithm(entry) if "idea" in entry else _entry(entry)))
     elif what == "importers" and names:
         say.lines(line for entry in found for line in _importer(entry))
     else:
@@ -115,11 +117,24 @@ def _chosen(what: str, found: Any, names: Sequence[str]) -> Any:
     if what == "tables":
         return _chosen_tables(by_name, names)
     if what == "algorithms":
-        names = algorithms.chosen("knee list algorithms", names)
+        files = [name for name in names if naming.is_path(name)]
+        of_files = [_of_file(name) for name in files]
+        ours = [name for name in names if name not in files]
+        of_ours = [by_name[name] for name in algorithms.chosen("knee list algorithms", ours)] if ours else []
+        return of_ours + of_files
     if unknown := next((name for name in names if name not in by_name), None):
         raise UsageError(f'knee list {what}: got "{unknown}"; ' + suggest(unknown, list(by_name), "expected one of"))
     chosen = {name: by_name[name] for name in names}
     return chosen if isinstance(found, Mapping) else list(chosen.values())
+
+
+def _of_file(path: str) -> Mapping[str, Any]:
+    """An algorithm of a user's file. Raises UsageError."""
+    from tcpknee import _core
+    from tcpknee.algorithms import building
+
+    built = building.build(path)
+    return _core.load_algorithm(built.so_path, built.digest)
 
 
 def _chosen_tables(of_runs: Mapping[str, Any], names: Sequence[str]) -> Mapping[str, Any]:
