@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import warnings
 from collections.abc import Iterator
 from itertools import pairwise
@@ -405,6 +406,44 @@ def test_a_step_that_cannot_be_taken_is_refused() -> None:
     several.reset(seed=1)
     with pytest.raises(UsageError, match=re.escape("shape (2,); expected (2, 1)")):
         several.step([1.0, 2.0])
+
+
+def test_a_reset_that_failed_leaves_nothing_to_step() -> None:
+    env, several = CongestionEnv(CLEAN), CongestionVectorEnv(2, CLEAN)
+    for one, action in ((env, [1.0]), (several, [[1.0], [1.0]])):
+        one.reset(seed=1)
+        message(lambda one=one: one.reset(options={"cell": 1}))
+        assert "no episode was begun" in message(lambda one=one, action=action: one.step(action))
+        one.reset(seed=1)
+        one.step(action)
+
+
+def test_a_seed_is_any_whole_number_of_64_bits() -> None:
+    env, several = CongestionEnv(CLEAN), CongestionVectorEnv(2, CLEAN)
+    most = (1 << 64) - 1
+    assert env.reset(seed=most)[1]["seed"] == most
+    assert several.reset(seed=[3, most])[1]["seed"].tolist() == [3, most]
+    assert env.reset(seed=np.int64(7))[0].tobytes() == env.reset(seed=7)[0].tobytes()
+    assert several.reset(seed=np.uint32(7))[1]["seed"].tolist() == [7, 8]
+    assert several.reset(seed=np.array([5, 9]))[1]["seed"].tolist() == [5, 9]
+    for seed in (-1, most + 1, 1.5, "1"):
+        assert f"seed: got {seed!r}; expected a whole number from 0" in message(lambda seed=seed: env.reset(seed=seed))
+    assert "expected a whole number from 0" in message(lambda: several.reset(seed=most))
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_a_scenario_with_the_algorithm_of_a_file_is_refused(tmp_path: Path) -> None:
+    shutil.copy(Path(__file__).parents[2] / "cc" / "reno.c", tmp_path / "mine.c")
+    (tmp_path / "s.toml").write_text(CLEAN + '[[flow]]\nalgorithm = "./mine.c"\n', encoding="utf-8")
+    said = message(lambda: CongestionEnv(tmp_path / "s.toml"))
+    assert "got the algorithm of a file, ./mine.c; expected algorithms of ours" in said
+
+
+def test_the_pages_first_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "gym.md").read_text(encoding="utf-8")
+    one, many = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[:2]
+    exec(one + many, {})
+    assert re.fullmatch(r"[\d.]+ in 4\.0 s, [\d.]+ Mbit/s at last\n", capsys.readouterr().out)
 
 
 def the_learner_of_the_page() -> tuple[str, str]:

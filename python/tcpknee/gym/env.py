@@ -47,6 +47,8 @@ class CongestionEnv(gymnasium.Env[Observation, Action]):
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
+        self._goes_on, self._ended = False, None
+        seed = self._task.seed(seed)
         super().reset(seed=seed)
         cell, seed = self._task.draw(self.np_random, seed, options)
         batch = self._task.step(None, [(0, cell, seed)])

@@ -81,6 +81,11 @@ class Task:
         self._who, self._count = who, count
         text, file = api.read_scenario(scenario)
         parsed = api.parse(text, file)
+        if parsed.algorithm_files:
+            raise UsageError(
+                f"{who}: scenario: got the algorithm of a file, {parsed.algorithm_files[0][0]}; expected algorithms of "
+                "ours, as what a file does wrong would end this process. `knee list algorithms` names them."
+            )
         self.cells = len(parsed.cells)
         fields = self._places("observations", list(observations), FIELDS)
         controls = self._controls(actions)
@@ -113,6 +118,16 @@ class Task:
             np.frombuffer(ended, np.uint8),
             np.frombuffer(truth, np.float64).reshape(len(ended), -1),
         )
+
+    def seed(self, seed: object) -> int | None:
+        """A seed as it was told."""
+        if seed is None:
+            return None
+        if not (isinstance(seed, int | np.integer) and 0 <= int(seed) < 1 << 64):
+            raise UsageError(
+                f"{self._who}.reset: seed: got {seed!r}; expected a whole number from 0 to {(1 << 64) - 1}, or None."
+            )
+        return int(seed)
 
     def draw(self, draws: np.random.Generator, seed: int | None, options: Mapping[str, Any] | None) -> tuple[int, int]:
         """The cell and the seed of an episode: as told, or drawn."""

@@ -57,11 +57,16 @@ class CongestionVectorEnv(VectorEnv[Observation, Action, npt.NDArray[Any]]):
         self._ended: npt.NDArray[np.uint8] | None = None
 
     def reset(
-        self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
+        self,
+        *,
+        seed: int | np.integer[Any] | Sequence[int | None] | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> tuple[Observation, dict[str, Any]]:
         """`seed`: one for each, or one of which each next environment has the next number."""
-        seeds = [seed + place for place in range(self.num_envs)] if isinstance(seed, int) else seed
-        seeds = [None] * self.num_envs if seeds is None else list(seeds)
+        self._ended = None
+        if isinstance(seed, int | np.integer):
+            seed = [int(seed) + place for place in range(self.num_envs)]
+        seeds = [None] * self.num_envs if seed is None else [self._task.seed(one) for one in seed]
         if len(seeds) != self.num_envs:
             raise UsageError(
                 f"{type(self).__name__}.reset: got {len(seeds)} seeds; expected one for each of {self.num_envs} "
@@ -98,7 +103,7 @@ class CongestionVectorEnv(VectorEnv[Observation, Action, npt.NDArray[Any]]):
             fresh = np.zeros(self.num_envs, dtype=np.bool_)
             fresh[places] = True
             for column, name in enumerate(("cell", "seed"), start=1):
-                values = np.zeros(self.num_envs, dtype=np.int64)
+                values = np.zeros(self.num_envs, dtype=np.uint64)
                 values[places] = [one[column] for one in begun]
                 infos |= {name: values, f"_{name}": fresh}
         return infos
