@@ -43,10 +43,18 @@ def test_a_new_algorithm_is_reno_under_its_own_name_and_overwrites_nothing(here:
     text = Path("mine.c").read_text(encoding="utf-8")
     assert "reno_ssthresh" not in text and "mine_ssthresh" in text and "cc_reno_cong_avoid" in text
     assert building.build("./mine.c").name == "mine"
+    # What is said of Reno alone is to be said of mine: by its author.
+    head = text[: text.index("#include")]
+    assert text.count("TODO") == 7 and "RFC" not in head.replace("TODO: RFC", "")
+    assert "million" not in text and "1990" not in text and " * Equations" in head
+    old = os.umask(0)
+    os.umask(old)
+    assert Path("mine.c").stat().st_mode & 0o777 == 0o666 & ~old
     again = knee("new", "algorithm", "mine", cwd=here)
     assert again.code == 2 and "mine.c is there already" in again.err
     for name in ("reno", "bbr", "count", "Mine", "a/b"):
         assert knee("new", "algorithm", name, cwd=here).code == 2
+    assert "cubic is one of ours" in knee("new", "algorithm", "cubic", cwd=here).err
 
 
 def test_a_good_file_is_found_good() -> None:
