@@ -14,6 +14,11 @@ from tcpknee.evidence import written
 from tcpknee.evidence.stats import Estimate
 from tcpknee.runs import compose
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 scalars = st.one_of(texts, st.integers(-(2**63), 2**63 - 1), st.booleans(), st.floats(allow_nan=False))
 
@@ -131,3 +136,16 @@ def test_lengths_of_time_read_well() -> None:
         "30 s",
         "3 min 20 s",
     ]
+
+
+def test_a_parameter_goes_to_the_flows_of_a_mix_that_have_its_algorithm() -> None:
+    text = compose.comparison(
+        ["./mine.c:1,cubic:2"],
+        rate="1Mbit/s",
+        rtt="10ms",
+        set={"flow.mine.beta": ["0.25", "0.5"], "flow.cubic.beta": 700, "flow.rtt": "20ms"},
+    )
+    mine, cubic = tomllib.loads(text)["flow"]
+    assert mine["mine"] == {"beta": ["0.25", "0.5"]} and "cubic" not in mine
+    assert cubic["cubic"] == {"beta": 700} and "mine" not in cubic
+    assert mine["rtt"] == cubic["rtt"] == "20ms"

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Any
 
 from tcpknee.algorithms.naming import is_path
@@ -65,7 +66,8 @@ def comparison(
     """The scenario of `knee compare`. Raises `UsageError` and `ScenarioError`.
 
     `("cubic", "bbr1")`: each algorithm in cells of its own. `("cubic:1,bbr1:2",)`: one cell whose flows share the path.
-    `set` has further keys by their dotted path; `flow.` reaches every flow. Without `warmup` a sixth of the duration is
+    `set` has further keys by their dotted path; `flow.` reaches every flow, a parameter of an algorithm those that have
+    it. Without `warmup` a sixth of the duration is
     left out of steady-state metrics, at most 5 s.
     """
     if "flow.algorithm" in (set or {}):
@@ -213,7 +215,10 @@ def _put(scenario: dict[str, Any], path: str, value: Any) -> None:
     if not rest:
         scenario[head] = value
     elif head == "flow":
-        for flow in scenario["flow"]:
+        # A parameter goes to the flows that have its algorithm; what is no parameter of theirs to all.
+        name = rest.partition(".")[0]
+        having = [flow for flow in scenario["flow"] if name in _called(flow["algorithm"])]
+        for flow in having or scenario["flow"]:
             flow[rest] = value
     else:
         table = scenario.setdefault(head, {})
@@ -221,6 +226,12 @@ def _put(scenario: dict[str, Any], path: str, value: Any) -> None:
             said = f"got a key of {head}, which is a value and no table. `knee list keys` prints the keys."
             raise ScenarioError.of("<command line>", [(1, path, said)])
         table[rest] = value
+
+
+def _called(algorithms: str | Sequence[str]) -> set[str]:
+    """The names by which parameters of a flow's algorithms begin: a file has most likely that of its algorithm."""
+    names = [algorithms] if isinstance(algorithms, str) else algorithms
+    return {PurePosixPath(name).stem if is_path(name) else name for name in names}
 
 
 def _pairs(table: Mapping[str, Any], where: str, prefix: str = "") -> list[str]:
