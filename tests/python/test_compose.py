@@ -23,7 +23,6 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 scalars = st.one_of(texts, st.integers(-(2**63), 2**63 - 1), st.booleans(), st.floats(allow_nan=False))
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib is of Python 3.11")
 @given(
     st.dictionaries(
         st.from_regex(r"[a-z_-]{1,8}", fullmatch=True), st.one_of(scalars, st.lists(scalars, min_size=1)), max_size=4
@@ -35,8 +34,6 @@ scalars = st.one_of(texts, st.integers(-(2**63), 2**63 - 1), st.booleans(), st.f
     ),
 )
 def test_toml_reads_back_as_what_was_written(top: dict[str, object], flows: list[dict[str, object]]) -> None:
-    import tomllib
-
     settings = {**top, "path": dict(top), "flow": flows}
     assert tomllib.loads(compose.toml(settings)) == settings
 
