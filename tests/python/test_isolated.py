@@ -127,6 +127,8 @@ def test_a_bad_call_is_named_and_ends_its_own_repetitions_alone(how: str, said: 
         assert call["state"][:16] == "28000000" + "28000000"
     assert ended.err.endswith("calls again: knee check 'a folder/bad.c' --call out/calls/2-0.json\n"), ended.err
     run = tcpknee.open("out")
+    assert "In 1 of 3 cells every repetition failed." in run.summary.warnings
+    assert not any("no repetition yet" in warning for warning in run.summary.warnings)
     assert sorted(set(zip(*run.rows("flows", ["cell", "rep"]).to_pydict().values(), strict=True))) == [
         (0, 0),
         (0, 1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -153,7 +154,9 @@ class Run:
         # A run of before this table had what links offer has no use of a link.
         offers = "offered_bytes" in self._columns("queue")
         queue = self.batches("queue", groups.OF_QUEUE) if offers else None
-        return summary.summarise(self.flows, queue, self.meta["cells"], programs, cpu, host_costs)
+        ended = Counter(entry["cell"] for entry in self.meta.get("failed", ()))
+        failed = {cell for cell, count in ended.items() if count == self.meta["repeat"]}
+        return summary.summarise(self.flows, queue, self.meta["cells"], programs, cpu, host_costs, failed)
 
     @cached_property
     def doubts(self) -> list[Doubt]:

@@ -93,12 +93,13 @@ def summarise(
     programs: pa.Table | None = None,
     cpu: pa.Table | None = None,
     host_costs: pa.Table | None = None,
+    failed: Set[int] = frozenset(),
 ) -> Summary:
     """Summary of a run's tables; `cells` as in `run.json`. A column of `flows` is read at a time, and of `queue` its
     columns `groups.OF_QUEUE` are taken a few rows at a time.
 
     Without `queue` no use of the link; `programs` gives groups of external programs what those measured themselves;
-    `cpu` and `host_costs` give cells what their hosts spent.
+    `cpu` and `host_costs` give cells what their hosts spent. `failed`: the cells of which every repetition did.
     """
     by_cell = {int(cell["index"]): cell for cell in cells}
     of_flows = groups.of_flows(flows, by_cell, programs)
@@ -108,7 +109,7 @@ def summarise(
     pairs = list(_pairs(found))
     summary = Summary(found, totals, compare(pairs, REPETITION), over_paths(pairs))
     ran = set(programs["cell"].to_pylist()) if programs is not None else set()
-    return replace(summary, warnings=_warnings(summary, by_cell, ran))
+    return replace(summary, warnings=_warnings(summary, by_cell, ran, failed))
 
 
 def _pairs(found: Sequence[Group]) -> Iterator[Pair]:
@@ -199,8 +200,10 @@ def _total(cell: Mapping[str, Any], part: groups.Part) -> Total:
     return Total(part.cell, dict(cell["axes"]), part.reps, part.values, known)
 
 
-def _warnings(summary: Summary, by_cell: Mapping[int, Mapping[str, Any]], ran: Set[int]) -> list[str]:
-    """`ran`: the cells in which programs ran."""
+def _warnings(
+    summary: Summary, by_cell: Mapping[int, Mapping[str, Any]], ran: Set[int], failed: Set[int] = frozenset()
+) -> list[str]:
+    """`ran`: the cells in which programs ran; `failed`: those of which every repetition did."""
     found, verdicts = summary.groups, summary.shown
     counts = {len(group.reps) for group in found}
     lines = []
@@ -236,7 +239,9 @@ def _warnings(summary: Summary, by_cell: Mapping[int, Mapping[str, Any]], ran: S
                 f"The programs of {silent} of {counted(len(by_cell), 'cell')} opened no connection between the hosts, "
                 "so that nothing was measured there. {server} and {client} in a command are the hosts' addresses."
             )
-        if missing := len(missing_cells) - silent:
+        if ended := len((missing_cells & failed) - ran):
+            lines.append(f"In {ended} of {counted(len(by_cell), 'cell')} every repetition failed.")
+        if missing := len(missing_cells) - silent - ended:
             lines.append(f"{missing} of {len(by_cell)} cells have no repetition yet.")
     return lines
 
