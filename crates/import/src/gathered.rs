@@ -1,7 +1,10 @@
 //! JSON documents in files of lines, each over one or many of them.
 
-/// The longest document that is held.
-const DOCUMENT_BYTES: usize = 128 << 20;
+/// The longest document that is held. Parsed, it takes several times as much.
+const DOCUMENT_BYTES: usize = 8 << 20;
+
+/// What is said of a longer one.
+pub(super) const TOO_LONG: &str = "a JSON document of more than 8 MiB; expected 8 MiB at most";
 
 /// A document whose lines are gathered until its last bracket.
 #[derive(Default)]
@@ -21,7 +24,7 @@ pub(super) enum Came {
     Within,
     /// The document is complete.
     Whole(Vec<u8>),
-    /// The document that it ends is longer than any that a tool writes.
+    /// The document that it ends is too long, see [`TOO_LONG`].
     TooLong,
 }
 

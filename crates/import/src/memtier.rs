@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::gathered::{Came, Gathered};
+use super::gathered::{Came, Gathered, TOO_LONG};
 use super::kind::{first_lines, holds};
 use super::programs::{self, Parser, Reader, TABLE, Test, number, whole};
 use super::{Kind, More as _, Sample};
@@ -55,6 +55,7 @@ The same reader gives [`programs`](scenario.md) of a run what its memtier_benchm
 #[derive(Default)]
 pub struct Memtier {
     json: Gathered,
+    is_too_long: bool,
     kind: Option<&'static str>,
     threads: Option<i64>,
     connections: Option<i64>,
@@ -204,8 +205,15 @@ impl Reader for Memtier {
             Came::Outside => self.text(&String::from_utf8_lossy(line), tests),
             Came::Within => true,
             Came::Whole(text) => self.document(&text, tests),
-            Came::TooLong => false,
+            Came::TooLong => {
+                self.is_too_long = true;
+                false
+            }
         }
+    }
+
+    fn why(&mut self) -> Option<&'static str> {
+        std::mem::take(&mut self.is_too_long).then_some(TOO_LONG)
     }
 
     fn end(&mut self, _tests: &mut Vec<Test>) -> bool {

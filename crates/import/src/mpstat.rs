@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::counts::counts;
 use super::fill::name;
-use super::gathered::{Came, Gathered};
+use super::gathered::{Came, Gathered, TOO_LONG};
 use super::kind::{HOST, ZONE, first_lines, holds};
 use super::lines::{self, Lines, fills};
 use super::{Columns, Kind, More as _, Sample, TableKind};
@@ -186,7 +186,7 @@ impl Parser {
         if !first.bytes().next()?.is_ascii_digit() && first != "all" {
             let is_ours = first == "CPU" && words.iter().any(|word| share(word).is_some());
             self.columns = is_ours.then(|| words[1..].iter().map(|word| share(word)).collect());
-            self.begin_ns = Some(self.at(time));
+            self.begin_ns = Some(self.at(time)?);
             self.end_ns = None;
             return Some(());
         }
@@ -215,15 +215,15 @@ impl Parser {
         (self.days, self.latest_ns) = (0, 0);
     }
 
-    /// Nanoseconds since the midnight of the date; the clock goes on.
-    fn at(&mut self, time: NaiveTime) -> i64 {
+    /// Nanoseconds since the midnight of the date; the clock goes on. `None`: for longer than a number of them.
+    fn at(&mut self, time: NaiveTime) -> Option<i64> {
         let ns = i64::from(time.num_seconds_from_midnight()) * SECOND_NS;
         // The heading of an interval repeats the time at which the one before ended.
         if ns < self.latest_ns {
             self.days += 1;
         }
         self.latest_ns = ns;
-        self.days * DAY_NS + ns
+        self.days.checked_mul(DAY_NS)?.checked_add(ns)
     }
 
     fn row(
@@ -243,7 +243,7 @@ impl Parser {
                 shares[*place] = pct(value)?;
             }
         }
-        let end_ns = self.at(time);
+        let end_ns = self.at(time)?;
         if self.end_ns.is_some_and(|last| last != end_ns) {
             self.begin_ns = self.end_ns;
         }
@@ -357,7 +357,7 @@ impl Parser {
                 let stamp = report.get("timestamp").and_then(Value::as_str);
                 let words: Vec<&str> = stamp.unwrap_or_default().split(' ').collect();
                 let time = clock(&words).ok_or("a timestamp is no time such as 12:00:00")?;
-                ends.push(self.at(time));
+                ends.push(self.at(time).ok_or("its clock goes back too often")?);
             }
             let length_ns = ends.get(1).map(|next| next - ends[0]);
             let begins = [length_ns.map(|length_ns| ends[0] - length_ns)].into_iter();
@@ -419,8 +419,8 @@ impl Lines for Parser {
                 self.json_at = 0;
             }
             Came::TooLong => {
-                self.not_understood_at(self.report.unit, || {
-                    "a document of more than 128 MiB".into()
+                self.report.not_understood(|| {
+                    format!("{TOO_LONG}; what mpstat prints without -o JSON may be longer")
                 });
                 self.json_at = 0;
             }

@@ -87,6 +87,10 @@ pub trait Reader: Default + Send {
     const PROGRAM: &'static str;
     /// Reads a line; false: it is not understood. Tests that it completes go to `tests`.
     fn line(&mut self, line: &[u8], tests: &mut Vec<Test>) -> bool;
+    /// Why the line was not understood, where the line does not show it.
+    fn why(&mut self) -> Option<&'static str> {
+        None
+    }
     /// Ends the file; false: in the middle of something.
     fn end(&mut self, tests: &mut Vec<Test>) -> bool;
 }
@@ -225,7 +229,10 @@ impl<R: Reader> Lines for Parser<R> {
         self.report.count();
         let mut tests = Vec::new();
         if !self.reader.line(line, &mut tests) {
-            self.not_understood(line);
+            match self.reader.why() {
+                Some(why) => self.report.not_understood(|| why.to_owned()),
+                None => self.not_understood(line),
+            }
         }
         self.add_all(tests);
         self.full.pop_front()

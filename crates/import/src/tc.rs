@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use super::counts::counts;
 use super::fill::name;
-use super::gathered::{Came, Gathered};
+use super::gathered::{Came, Gathered, TOO_LONG};
 use super::kind::{HOST, ZONE, first_lines, holds};
 use super::lines::{self, Lines, fills};
 use super::{Columns, Kind, More as _, Sample, TableKind, time};
@@ -348,7 +348,7 @@ impl Lines for Parser {
             }
             Came::TooLong => {
                 self.json_at = 0;
-                self.not_understood(self.report.unit, || "a list of more than 128 MiB".into());
+                self.report.not_understood(|| TOO_LONG.to_owned());
             }
             Came::Outside => {
                 let text = String::from_utf8_lossy(line);

@@ -148,6 +148,42 @@ fn json_of_mpstat_gives_what_its_text_gives_but_for_the_first_beginning() {
 }
 
 #[test]
+fn a_clock_that_goes_back_more_often_than_a_number_holds_is_not_understood() {
+    let (late, early) = ("12:00:08", "11:59:58");
+    let heading = |time| format!("{time} CPU %usr %idle\n");
+    let text = format!("{}{}", heading(late), heading(early)).repeat(106_753);
+    let found = import("mpstat", "x", &text);
+    assert!((1..10).contains(&found.report.not_understood));
+    let report = |time| format!("{{\"timestamp\":\"{time}\"}},\n");
+    let reports = format!("{}{}", report(late), report(early)).repeat(106_753);
+    let text = format!("{{\"sysstat\":{{\"hosts\":[{{\"statistics\":[\n{reports}{{}}]}}]}}}}\n");
+    let found = import("mpstat", "x", &text);
+    assert_eq!(found.report.not_understood, 1);
+    assert_eq!(found.report.first[0].2, "its clock goes back too often");
+}
+
+#[test]
+fn a_document_of_more_than_8_mib_is_refused_with_a_sentence_and_the_next_is_read() {
+    let much = format!("\"x\": \"{}\",\n", "y".repeat(1_000)).repeat(8_500);
+    for (name, begin, rest) in [
+        ("mpstat", "{", data("mpstat/json-12.6.json")),
+        ("tc", "[{", data("tc/qdisc.txt")),
+        ("memtier", "{", data("programs/memtier.txt")),
+    ] {
+        let end = if begin == "{" { "}" } else { "}]" };
+        let text = format!("{begin}\n{much}\"z\": 1\n{end}\n{rest}");
+        let found = import(name, "x", &text);
+        assert_eq!(found.report.not_understood, 1, "{name}");
+        let said = &found.report.first[0].2;
+        assert!(
+            said.starts_with("a JSON document of more than 8 MiB; expected 8 MiB at most"),
+            "{said}"
+        );
+        assert!(found.report.rows > 0, "{name}");
+    }
+}
+
+#[test]
 fn a_share_that_cannot_be_is_not_understood_and_all_alone_has_no_row() {
     let found = import(
         "mpstat",
