@@ -80,7 +80,8 @@ def check_applies(run: ReportRun | Observed | Cohorts, figure: Any) -> None:
     """Raises UsageError: the figure has nothing to show of it."""
     if not figure.applies(run):
         what = f"this {run.dataset.kind}" if isinstance(run, Observed) else KINDS[type(run)]
-        raise UsageError(f'figure: "{figure.name}" does not apply to {what}: {figure.title} needs data it has not.')
+        needs = getattr(figure, "needs", "data it has not")
+        raise UsageError(f'figure: "{figure.name}" does not apply to {what}: {figure.title} needs {needs}.')
 
 
 def empty_sets(found: Any) -> dict[str, list[Any]]:

@@ -259,7 +259,8 @@ def _check_free(path: Path, force: bool) -> None:
         )
     if not force:
         raise RunFolderError(
-            f"{path}: already holds a run. Choose another --out, finish it with --resume, or replace it with --force."
+            f"{path}: already holds a run. Choose another --out, finish it with `knee run --resume --out {path}`, or "
+            "replace it with --force."
         )
 
 

@@ -11,6 +11,7 @@ from tcpknee.pages.theme import Layout
 
 name = "acks"
 title = "Segments per ACK"
+needs = "a capture or a trace"
 summary = (
     "How many full segments each ACK of new data acknowledges, as a share of those ACKs: two with delayed ACKs, many "
     "where the receiver gathers packets (GRO, coalescing of interrupts). In a capture without handshakes a segment has "

@@ -10,6 +10,7 @@ from tcpknee.pages.theme import Layout
 
 name = "axes"
 title = "Goodput over the matrix"
+needs = "an axis: a key with a list of values"
 summary = (
     "One row per axis of the scenario, one small chart per setting of the others, all on one scale. "
     "Values stand in the order of the file, evenly spaced. Bands are 95 % intervals."

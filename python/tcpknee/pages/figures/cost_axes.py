@@ -10,6 +10,7 @@ from tcpknee.pages.theme import Layout
 
 name = "cost-axes"
 title = "Processor time per request or byte over the matrix"
+needs = "an axis, and processors: --engine kernel, or hosts with `costs`"
 summary = (
     "What both hosts spent on a request, or on a byte where nobody asks, over each axis, such as sizes; one small "
     "chart per setting of the others, all on one scale. Bands are 95 % intervals."

@@ -18,6 +18,7 @@ from tcpknee.pages.theme import Layout
 
 name = "cpu"
 title = "Processors over time"
+needs = "processors: --engine kernel, or hosts with `costs`"
 summary = (
     "Shares of each processor's time in programs (user), in the kernel on their behalf (system), in interrupts "
     "(softirq) and taken by the hypervisor (steal); what is left is idle. Each cell's repetition of median goodput. Of "

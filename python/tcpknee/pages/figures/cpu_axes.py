@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 name = "cpu-axes"
 title = "Processors over the matrix"
+needs = "an axis, and processors: --engine kernel, or hosts with `costs`"
 summary = (
     "Share of all processors' time in programs (user), in the kernel on their behalf (system) and in interrupts "
     "(softirq), over each axis, such as connections or sizes; one small chart for each of the three and setting of the "

@@ -10,6 +10,7 @@ from tcpknee.pages.theme import Layout
 
 name = "heat"
 title = "Goodput over two axes"
+needs = "two axes: keys with lists of values"
 summary = (
     "A heat map for each algorithm, and for each setting of further axes: mean goodput in Mbit/s, the greater the "
     "darker, on one logarithmic scale. Values stand in the order of the file."

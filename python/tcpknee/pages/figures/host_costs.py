@@ -17,6 +17,7 @@ from tcpknee.pages.theme import Layout
 
 name = "host-costs"
 title = "What the hosts spent"
+needs = "processors: --engine kernel with --measure, or hosts with `costs`"
 summary = (
     "Processor time of the hosts after the warm-up, per byte delivered or per request answered, by class of work; "
     "means over the repetitions. In the simulator it is what the host model charged. On the kernel each sample of a "

@@ -10,6 +10,7 @@ from tcpknee.pages.theme import Layout
 
 name = "latency"
 title = "Request latency"
+needs = "a workload with requests"
 summary = (
     "From writing a request to reading its whole answer: median, 95th and 99th percentile, means over the "
     "repetitions with 95 % intervals."

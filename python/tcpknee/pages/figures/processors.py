@@ -15,6 +15,7 @@ from . import cpu
 
 name = "processors"
 title = "Each processor over time"
+needs = "a recording or an import that has the table cpu"
 summary = (
     "Shares of each processor's time in programs (user), in the kernel on their behalf (system), in interrupts "
     "(softirq) and taken by the hypervisor (steal); what is left is idle. Of more than 16 processors the busiest."

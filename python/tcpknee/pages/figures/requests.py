@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 name = "requests"
 title = "Requests per second over the matrix"
+needs = "an axis, and a workload with requests"
 summary = (
     "A line per algorithm: requests answered per second over each axis, such as connections or sizes, one small chart "
     "per setting of the others, such as threads, all on one scale. Bands are 95 % intervals."
