@@ -45,7 +45,7 @@ def test_a_new_algorithm_is_reno_under_its_own_name_and_overwrites_nothing(here:
     assert building.build("./mine.c").name == "mine"
     # What is said of Reno alone is to be said of mine: by its author.
     head = text[: text.index("#include")]
-    assert text.count("TODO") == 7 and "RFC" not in head.replace("TODO: RFC", "")
+    assert text.count("To do") == 7 and "RFC" not in head.replace("To do: RFC", "")
     assert "million" not in text and "1990" not in text and " * Equations" in head
     old = os.umask(0)
     os.umask(old)

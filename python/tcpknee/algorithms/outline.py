@@ -9,26 +9,26 @@ from datetime import datetime, timezone
 from .building import HEADERS
 
 _HEAD = """\
- * {name} - TODO: what it does, in a line.
+ * {name} - To do: what it does, in a line.
  *
- * TODO: the idea, in a paragraph. To begin with it is Reno: one segment more
+ * To do: the idea, in a paragraph. To begin with it is Reno: one segment more
  * per round trip, and half the window at a loss. HyStart++ (hystartpp.h) may
  * end its first slow start.
  *
 """
 
 _SOURCE = """\
- * Source: TODO: RFC, draft or paper, with revision and section.
+ * Source: To do: RFC, draft or paper, with revision and section.
  *
  * Differs from source:
- *	- TODO
+ *	- To do
  */
 """
 
 _SAYS = {
-    "summary": "TODO: what it does, in a line",
-    "source": "TODO: RFC, draft or paper, with section",
-    "use_when": "TODO: where it is the right choice",
+    "summary": "To do: what it does, in a line",
+    "source": "To do: RFC, draft or paper, with section",
+    "use_when": "To do: where it is the right choice",
 }
 
 
