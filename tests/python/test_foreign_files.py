@@ -56,8 +56,10 @@ OF_FOLDERS: dict[str, list[tuple[str, ...]]] = {
 """Commands of each verb that reads a folder F."""
 
 OF_NO_FOLDER = {
+    "against": "reads files that are named",
     "assign": "reads assign-stop.json alone, which has a test of its own",
     "calibrate": "reads no folder",
+    "check": "reads files that are named",
     "compare": "reads no folder",
     "conform": "reads files that are named",
     "gallery": "reads results of its own form alone, by the reader that is tested",
@@ -67,6 +69,7 @@ OF_NO_FOLDER = {
     "import": "reads files that are named",
     "list": "reads no folder",
     "load": "reads no folder",
+    "new": "reads no folder",
     "profile": "writes into a free folder",
     "record": "reads segments alone (test_foreign_folders.py)",
     "shell": "reads no folder",
