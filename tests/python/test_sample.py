@@ -113,7 +113,7 @@ def test_a_table_is_read_once(
 def test_the_table_travels_as_text(file: Path) -> None:
     scenario = api.parse(SCENARIO, str(file))
     (file.parent / "paths.parquet").unlink()
-    there = units._parsed(SCENARIO, str(file), tuple(scenario.files.items()))
+    there = units._parsed(SCENARIO, str(file), tuple(scenario.files.items()), ())
     assert [cell["hash"] for cell in there.cells] == [cell["hash"] for cell in scenario.cells]
     lone = _core.read_cell(scenario.write_cell(5), "cell.json")
     assert lone.facts["axes"] == scenario.cells[5]["axes"]
