@@ -76,7 +76,7 @@ OTHERS = {
         "shell",
         "snapshot",
     ),
-    *("completion", "help", "trace", "unload", "watch"),
+    *("against", "check", "completion", "help", "new", "trace", "unload", "watch"),
 }
 """Verbs that read no folder."""
 

@@ -32,6 +32,7 @@ VERBS: dict[str, list[str]] = {
     "sql": ["sql", "select * from flows", "RUN"],
     "diff": ["diff", "RUN", "RUN", "-q"],
     "completion": ["completion", "bash"],
+    "against": ["against", "reno", "reno", "--class", "loss 1 %"],
     "check": ["check", "mine.c"],
     "new algorithm": ["new", "algorithm", "mine"],
     "help": ["help", "run"],
@@ -89,7 +90,7 @@ SILENT = {"shell": "its stdout is that of the command it runs"}
 INSTEAD = {
     "check": "from tcpknee.runs import checking; checking.check = lambda *_: [checking.Finding('compiles', True, '')]",
     "new": "import io; from contextlib import nullcontext; from tcpknee import writing; "
-    "writing.replacing = lambda *_: nullcontext(io.BytesIO())",
+    "writing.replacing = lambda *_, **__: nullcontext(io.BytesIO())",
     "load": "from tcpknee import _core; _core.load = lambda name, default_in=None: (name, False)",
     "kernel": "from types import SimpleNamespace as Of; from tcpknee.kernels import building, cache; "
     "building.add = lambda *_, **__: Of(name='6.12', release='6.12.1', origin='here', is_repeatable=True); "
