@@ -247,6 +247,7 @@ module_init(start);
 """
 
 
+@pytest.mark.slow("what does not end is ended after five seconds of processor time")
 @pytest.mark.parametrize(
     ("statement", "did"),
     [
