@@ -1,72 +1,55 @@
-"""`knee conform --against`: the simulator beside the results in a file."""
+"""`knee against`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
+import click
 
 from tcpknee import say
-from tcpknee.runs import engines, progress
-from tcpknee.runs.output import SCHEMA
-from tcpknee.say import aligned
-from tcpknee.validation.conformance.text import value, verdict_line
-from tcpknee.validation.references import beside, reference
-from tcpknee.validation.references.beside import Beside
-from tcpknee.validation.references.reference import Reference
+
+from . import completion
+
+_TAKEN = completion.of(completion.algorithms, files=True)
 
 
-def compare(file: Path, *, only: Sequence[str], workers: int | None, json: bool, quiet: bool) -> int:
-    """`knee conform --against FILE`. Exit code 1 when something is outside its tolerance."""
-    measured = reference.read(file)
-    count = workers or engines.default_workers("sim")
-    cells = beside.chosen(measured, only)
-    keys = beside.every_repetition(cells)
-    simulated = beside.simulate(measured, cells, keys, workers=count, watcher=progress.watcher(quiet=quiet))
-    compared = beside.compare(cells, simulated)
-    judged = beside.verdicts(compared)
-    if json:
-        said = {
-            "schema": SCHEMA,
-            "file": str(file),
-            "facts": measured.facts,
-            "compared": [asdict(entry) for entry in compared],
-            "verdicts": [{**asdict(verdict), "ok": verdict.ok} for verdict in judged],
-        }
-        say.json(said)
-    else:
-        say.lines(_text(measured, compared))
-        say.lines(["", "Over all cells"])
-        say.lines(verdict_line(verdict) for verdict in judged)
-    return 0 if all(verdict.ok for verdict in judged) else 1
+@click.command("against", short_help="Play the same ACKs to two algorithms.")
+@click.argument("first", shell_complete=_TAKEN)
+@click.argument("second", shell_complete=_TAKEN)
+@click.option(
+    "--random", "random_", type=click.IntRange(0), metavar="N", help="Scenarios drawn.  [default: 200; 0 with --class]"
+)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of the scenarios and of chance.")
+@click.option("--class", "class_", metavar="TEXT", help="Only the classes with that in their name.")
+@click.option("--only", type=click.IntRange(1), metavar="SEED", help="Only the drawn scenario of that seed.")
+@click.option(
+    "--first", "of_first", multiple=True, metavar="NAME=VALUE", help="A parameter of the first, as it keeps it."
+)
+@click.option("--second", "of_second", multiple=True, metavar="NAME=VALUE", help="The same of the second.")
+def command(
+    first: str,
+    second: str,
+    random_: int | None,
+    seed: int,
+    class_: str | None,
+    only: int | None,
+    of_first: tuple[str, ...],
+    of_second: tuple[str, ...],
+) -> int:
+    """Play the same drawn acknowledgements to two algorithms and say where they first part. Each is one of ours or a
+    file, of the Linux kernel too. Both have cong_control, or neither has; for others see knee compare. The first
+    one's window and rate decide what is sent, so A against B and B against A differ. Exit code 1 when they differ.
 
+    Example: knee against ./tcp_bbr.c bbr1
+    """
+    from tcpknee.algorithms import against
 
-def _text(measured: Reference, compared: Sequence[Beside]) -> list[str]:
-    """A table for each suite, then what is outside."""
-    facts = measured.facts
-    lines = [f"{measured.file}: Linux {facts['kernel']}, HZ {facts['hz']}, clock {facts['clock']}"]
-    for suite, groups in beside.groups(compared).items():
-        rows = beside.table(groups)
-        lines += ["", suite, *aligned(rows, left=[True, *[False] * (len(rows[0]) - 1)])]
-    if outside := beside.outside(compared):
-        lines += ["", "Outside", *_outside(outside)]
-    return lines
-
-
-def _outside(entries: Sequence[Beside]) -> list[str]:
-    rows = [["line", "suite", "cell", "metric", "sim", "measured", "difference", "tolerance"]]
-    for entry in entries:
-        unit = f" {entry.unit}" if entry.unit else ""
-        rows.append(
-            [
-                str(entry.line),
-                f"{entry.suite} {entry.group}",
-                entry.label,
-                entry.metric,
-                value(entry.metric, entry.sim),
-                value(entry.metric, entry.kernel),
-                "-" if entry.difference is None else f"{entry.difference:+.2f}{unit}",
-                entry.tolerance,
-            ]
-        )
-    return aligned(rows, left=(False, True, True, True, False, False, False, True))
+    if random_ is None:
+        random_ = 200 if class_ is None else 0
+    words = ["--random", str(random_), "--seed", str(seed)]
+    if class_ is not None:
+        words += ["--class", class_]
+    if only is not None:
+        words += ["--only", str(only)]
+    for option, values in (("--first", of_first), ("--second", of_second)):
+        for value in values:
+            words += [option, value]
+    return against.play(first, second, words, say.line)

@@ -17,7 +17,7 @@ from tcpknee.errors import EngineError, UsageError
 from .lazy import LazyGroup
 
 VERBS = {
-    "against": "against_file",
+    "against": "against",
     "assign": "assign",
     "calibrate": "calibrate",
     "check": "check",

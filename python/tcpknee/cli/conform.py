@@ -58,7 +58,7 @@ def command(
         raise UsageError(
             "knee conform --against: got --out, --quick or --resume too; nothing is kept, so leave them out."
         )
-    from .against import compare
+    from .conform_against import compare
 
     names = [name for text in only for name in text.split(",")]
     return compare(against, only=names, workers=workers, json=json, quiet=quiet)
