@@ -177,10 +177,10 @@ def _identity(program: str) -> tuple[str, int, int]:
 
 
 @cache
-def headers_digest(folder: Path) -> str:
-    """Of the headers of the package."""
+def headers_digest(folder: Path, *further: Path) -> str:
+    """Of the headers of the package, and of these files."""
     digest = hashlib.sha256()
-    for file in sorted(folder.glob("*.h")):
+    for file in sorted([*folder.glob("*.h"), *further]):
         digest.update(f"{file.name}\0".encode() + file.read_bytes())
     return digest.hexdigest()
 

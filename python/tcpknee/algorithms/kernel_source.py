@@ -7,10 +7,8 @@ with its names and lines. Ops whose arguments were others once are told by what 
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path, PurePosixPath
 
 from tcpknee import say, writing
@@ -89,7 +87,8 @@ def are_of_kernel(sources: Mapping[str, str]) -> bool:
 def shared_object(path: str, sources: Mapping[str, str], digest: str, headers: Path, *, may_be_quoted: bool) -> Path:
     """The shared object of sources, of which the first is the algorithm's; from the cache where it is there."""
     words = compiler.command(path)
-    made_of = (digest, _package(headers), *_FLAGS)
+    package = compiler.headers_digest(headers, *headers.glob("kernel/*.[ch]"), Path(__file__))
+    made_of = (digest, package, *_FLAGS)
 
     def compile_in(folder: Path) -> None:
         _compile(path, sources, words, headers, folder, may_be_quoted)
@@ -110,14 +109,6 @@ def is_none(error: UsageError, path: str) -> UsageError:
 def has_larger_state(so_path: Path) -> bool:
     """Did the file ask for more than Linux gives? Its object says so."""
     return f"than the {LINUX_STATE_BYTES} bytes of Linux".encode() in so_path.read_bytes()
-
-
-@cache
-def _package(headers: Path) -> str:
-    digest = hashlib.sha256()
-    for file in sorted([*headers.glob("*.h"), *headers.glob("kernel/*.[ch]"), Path(__file__)]):
-        digest.update(f"{file.name}\0".encode() + file.read_bytes())
-    return digest.hexdigest()
 
 
 def _compile(
