@@ -12,22 +12,10 @@
 #include <string.h>
 
 #include "cc_algorithm.h"
+#include "kernel/minmax.h"
 #include "kernel/tlp.h"
 
 #define HZ 1000
-
-#define min(a, b)                       \
-	({                              \
-		__typeof__(a) a_ = (a); \
-		__typeof__(b) b_ = (b); \
-		a_ < b_ ? a_ : b_;      \
-	})
-#define max(a, b)                       \
-	({                              \
-		__typeof__(a) a_ = (a); \
-		__typeof__(b) b_ = (b); \
-		a_ > b_ ? a_ : b_;      \
-	})
 
 /* ---- scenarios ---------------------------------------------------------- */
 

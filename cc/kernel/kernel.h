@@ -375,18 +375,8 @@ struct btf_kfunc_id_set {
 
 /* ---- arithmetic ---------------------------------------------------------- */
 
-#define min(a, b)                       \
-	({                              \
-		__typeof__(a) a_ = (a); \
-		__typeof__(b) b_ = (b); \
-		a_ < b_ ? a_ : b_;      \
-	})
-#define max(a, b)                       \
-	({                              \
-		__typeof__(a) a_ = (a); \
-		__typeof__(b) b_ = (b); \
-		a_ > b_ ? a_ : b_;      \
-	})
+#include "minmax.h"
+
 #define min_t(type, a, b) min((type)(a), (type)(b))
 #define max_t(type, a, b) max((type)(a), (type)(b))
 #define umin(a, b) min((u64)(a), (u64)(b))
