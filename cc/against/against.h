@@ -2,7 +2,7 @@
 /*
  * against.h - the parts of the harness: the path with its sender (world.c),
  * the two algorithms side by side (sides.c), the scenarios (scenarios.c), the
- * report (main.c) and what is told of an algorithm that fails (failed.c).
+ * report (main.c), and the words for an algorithm that fails (failed.c).
  */
 #ifndef KNEE_AGAINST_H
 #define KNEE_AGAINST_H

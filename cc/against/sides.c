@@ -309,7 +309,7 @@ void against_sides_init(void)
 		now.after[side] = against_decided[side];
 		now.phases_after[side] = "";
 	}
-	/* The end that connects is told of the handshake before its init(), and
+	/* The end that connects hears of the handshake before its init(), and
 	 * the initial window is set in between. Ours find the RTT in srtt_us. */
 	if (TP->srtt_us) {
 		prepare();

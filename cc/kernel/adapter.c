@@ -638,7 +638,7 @@ OP(skb_marked_lost)
 }
 
 #ifdef KNEE_TELLS_BBR
-/* The first: an algorithm whose phases nobody is told, as in Linux itself. */
+/* The first stands for an algorithm that says no phase, as in Linux. */
 static const char *const phases[] = {
 	"",
 	"Startup",

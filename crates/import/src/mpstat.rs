@@ -104,7 +104,7 @@ counts! {
             alone: "{count} lines are of all processors together; mpstat -P ALL prints one for each";
         without_length: u64, "intervals of unknown length, which count as one second",
             doubt: "{count} intervals have no beginning and count as one second: shares are right, times are not.";
-        rows_without_time: u64, "rows of which no date is told",
+        rows_without_time: u64, "rows without a date",
             doubt: "{count} rows have no time: mpstat's first line, with the date, is missing.";
         dates_guessed: u64, "dates such as 08/05/26, which were read as month and day",
             doubt: "{count} dates may be day and month, and were read as month and day.";
@@ -127,7 +127,7 @@ pub struct Parser {
     date: Option<NaiveDate>,
     /// Midnights since the date.
     days: i64,
-    /// The latest time, in nanoseconds of a day, of which midnights are told.
+    /// The latest time, in nanoseconds of a day: an earlier one means that midnight has passed.
     latest_ns: i64,
     /// Places of the shares in the lines of the table under way; `None`: of another table.
     columns: Option<Vec<Option<usize>>>,

@@ -22,7 +22,7 @@ use super::{Columns, Kind, More as _, Opt, Sample, TableKind, Takes};
 const HELD_BYTES: usize = 64 << 20;
 /// Functions of a stack at most so long are kept: perf takes 127 at most where nobody raises the limit.
 const STACK_BYTES: usize = 64 << 10;
-/// Different events that are told apart.
+/// Different events that are known by name; samples of further ones are left out.
 const EVENTS: usize = 64;
 /// Addresses from here on are the kernel's, on x86 and arm64.
 const KERNEL_FROM: u64 = 0xffff_0000_0000_0000;

@@ -93,7 +93,7 @@ pub const REWARDS: &[Reward] = &[
     Reward {
         name: "vivace",
         formula: "x^0.9 - 900 x max(0, d rtt / dt) - 11.35 x loss; x: goodput in Mbit/s",
-        source: "Dong et al., PCC Vivace, NSDI 2018: its utility, of which a falling RTT earns nothing",
+        source: "Dong et al., PCC Vivace, NSDI 2018: its utility; a falling RTT earns nothing",
         needs_rate: false,
         value: |s| {
             let x = s.goodput_bits_per_sec / 1e6;
