@@ -13,6 +13,7 @@ import pytest
 
 import probes
 import tcpknee
+from drawn_fixes import OF_THE_MACHINE
 from test_engine import in_lab, scenario
 from test_faults import children, command, role, short, until_up
 from waiting import PATIENCE_SEC, until
@@ -89,7 +90,7 @@ def host_settings() -> dict[str, str]:
     """The sysctls of this network namespace that a socket's behaviour depends on, but for what the whole kernel has."""
     found = {}
     for file in sorted(Path("/proc/sys/net").rglob("*")):
-        of_kernel = file.name == "tcp_available_congestion_control"
+        of_kernel = file.name in OF_THE_MACHINE
         if file.is_file() and file.parts[4] in ("ipv4", "core") and "conf" not in file.parts and not of_kernel:
             try:
                 found[str(file)] = file.read_text()
