@@ -90,7 +90,7 @@ test-python: $(VENV)/.dev ## tests of the front, the report, the house and the k
 	TCPKNEE_SKIPS=$(SKIPS) $(BIN)/pytest -q $(REAL_TIME) --durations 10 tests/kernel $(PROCESSOR_TESTS:%=--ignore %)
 
 # Tests that keep a processor busy and have no clock, and those of what a machine has in its first network namespace alone.
-PROCESSOR_TESTS := tests/house tests/mutants tests/native tests/python tests/report tests/kernel/test_ops.py tests/kernel/test_flow_table.py
+PROCESSOR_TESTS := tests/house tests/mutants tests/native tests/python tests/report tests/site tests/kernel/test_ops.py tests/kernel/test_flow_table.py
 
 .PHONY: long
 long: $(VENV)/.dev ## what searches: the tests of which `make test` runs a fixed sample (a few minutes; docs/ci.md)
@@ -158,6 +158,11 @@ docs: $(VENV)/.core ## build every page into build/docs, reference pages include
 	$(BIN)/python docs/generate.py
 	$(BIN)/python docs/build.py build/docs
 
+.PHONY: site
+site: $(VENV)/.site ## make a web site of all pages, in build/site: it needs nothing from elsewhere, and opens from disk too
+	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/site.py build/site
+
 # Whatever the verdicts are, they are what the page says.
 CLAIMS := $(BIN)/knee gallery --quiet
 # Those that can be run nowhere else, those of hosts that have a form for a kernel (gallery/kernel), and those of the window's
@@ -205,8 +210,12 @@ $(VENV)/.core: $(VENV)/.venv $(CORE_SOURCES)
 	@echo $(PROFILE) > $@
 
 # Who builds the core for the tests installs theirs meanwhile.
-$(VENV)/.dev: EXTRAS := dev cluster frames gym
+$(VENV)/.dev: EXTRAS := dev cluster frames gym site
 $(VENV)/.dev: $(VENV)/.core
 	@echo "Installing what the tests need into $(VENV)"
 	@$(BIN)/python tools/dependencies.py $(EXTRAS) | xargs -d '\n' $(BIN)/pip install
+	@touch $@
+
+$(VENV)/.site: $(VENV)/.core
+	@$(BIN)/python tools/dependencies.py site | xargs -d '\n' $(BIN)/pip install
 	@touch $@

@@ -1,7 +1,9 @@
-"""Builds every page into a folder, the reference pages among them: `make docs`. Says which links lead nowhere.
+"""Builds every page into a folder, as Markdown: those of the repository, the reference pages, the gallery, each file
+that one of them links to, and the order of all. Says which links lead nowhere. `make docs` is this; `make site` makes
+HTML of that folder (mkdocs.yml).
 
 A page of the repository has `<!-- reference: NAME -->` where the built page links to a reference page; NAME/* stands
-for all below NAME.
+for all directly below NAME.
 """
 
 from __future__ import annotations
@@ -13,18 +15,34 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import gallery
 import generate
 import reference
+from layout import plain, sentence
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
+SITE = ROOT / "site"
 MARK = re.compile(r"^<!-- reference: (\S+) -->$", re.MULTILINE)
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]\()([^()\s]+)(\))")
+PAGE = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s#]+\.md)\)")
 HEADING = re.compile(r"^#+ +(.+?) *#*$", re.MULTILINE)
-RENAMED = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+RENAMED = {
+    "site/index.md": "index.md",
+    "README.md": "start.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "reference/README.md": "results-files.md",
+}
 """Pages that stand beside docs/, and their names among the built ones."""
 INDEX = "reference/index.md"
+GALLERY = "gallery/index.md"
+ORDER = "SUMMARY.md"
+"""The sections of the site and their pages, as the plugin literate-nav reads them."""
+CONTENTS = "contents.md"
+LANGUAGES = {".c": "c", ".h": "c", ".rs": "rust", ".py": "python", ".toml": "toml", ".sh": "sh", ".json": "json"}
+"""Of the files that pages link to."""
 
 
 def sources() -> dict[str, str]:
@@ -32,7 +50,7 @@ def sources() -> dict[str, str]:
     names = {built: source for source, built in RENAMED.items()}
     for page in sorted(DOCS.rglob("*.md")):
         name = str(page.relative_to(DOCS))
-        names["contents.md" if name == "README.md" else name] = f"docs/{name}"
+        names[CONTENTS if name == "README.md" else name.replace("README.md", "index.md")] = f"docs/{name}"
     return names
 
 
@@ -42,20 +60,84 @@ def build(out: Path) -> list[str]:
         raise SystemExit(f"docs: {out}: got a folder of something else; expected a new one, or pages built before.")
     shutil.rmtree(out, ignore_errors=True)
     shutil.copytree(DOCS / "pictures", out / "pictures")
+    shutil.copytree(SITE / "look", out / "look")
     made = reference.pages()
-    # Where each page is built, by the path that links to it.
+    claims = gallery.pages()
+    written = {INDEX: _index(made), GALLERY: gallery.index()}
+    written |= {f"reference/{name}.md": _titled(page) for name, page in made.items()}
+    written |= {f"gallery/{name}.md": _titled(page) for name, page in claims.items()}
+    # Where each page is built, by the path that links to it. Links of a written page are as those of a page of docs/.
     places = {source: built for built, source in sources().items()}
-    places |= {f"docs/{built}": built for built in (INDEX, *(f"reference/{name}.md" for name in made))}
+    places |= {f"docs/{built}": built for built in written}
     places |= {f"docs/pictures/{picture.name}": f"pictures/{picture.name}" for picture in DOCS.glob("pictures/*")}
-    # Links of a reference page are written as those of a page of docs/.
     pages = {built: (Path(source).parent, _page(source, made)) for built, source in sources().items()}
-    pages |= {f"reference/{name}.md": (Path("docs"), f"# {page.title}\n\n{page.text}") for name, page in made.items()}
-    pages[INDEX] = (Path("docs"), _index(made))
+    pages |= {built: (Path("docs"), text) for built, text in written.items()}
+    linked: dict[str, str] = {}
     for built, (folder, text) in pages.items():
-        path = out / built
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_outside_code(text, _relinked(out, path.parent, folder, places)), encoding="utf-8")
+        _write(out / built, _outside_code(text, _relinked(Path(built).parent, folder, places, linked)))
+    for built, source in linked.items():
+        _write(out / built, _of_file(source))
+    _write(out / ORDER, _order(out, made, claims))
     return broken(sorted(out.rglob("*.md")))
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def _titled(page: reference.Page) -> str:
+    return f"# {page.title}\n\n{page.text}"
+
+
+def _of_file(source: str) -> str:
+    """A page that shows a file of the repository; of a folder, the names of its files."""
+    path = ROOT / source
+    if path.is_dir():
+        text = "".join(f"- `{one.name}`\n" for one in sorted(path.iterdir()))
+    else:
+        text = path.read_text(encoding="utf-8")
+        text = f"```{LANGUAGES.get(path.suffix, 'text')}\n{text.rstrip()}\n```\n"
+    return f"---\nsearch:\n  exclude: true\n---\n\n# `{source}`\n\n{text}"
+
+
+def _order(out: Path, made: dict[str, reference.Page], claims: dict[str, reference.Page]) -> str:
+    """The sections of docs/README.md with the pages that it names, the reference, and the gallery."""
+    below = {
+        "Start": [(1, "[tcpknee](index.md)")],
+        "Gallery": [(1, f"[Gallery]({GALLERY})"), *_grouped("gallery", claims, gallery.GROUPED)],
+        "Reference": [(1, f"[Reference]({INDEX})"), *_grouped("reference", made, reference.GROUPED)],
+        "Validation": [(1, "[Validation](validation/index.md)"), *_listed(out / "validation" / "index.md", 1)],
+    }
+    lines: list[tuple[int, str]] = []
+    for part in (out / CONTENTS).read_text(encoding="utf-8").split("\n## ")[1:]:
+        title, _, text = part.partition("\n")
+        lines += [(0, title), *below.get(title, [])]
+        if title == "Validation":
+            continue
+        depth = 1
+        for line in text.splitlines():
+            if line.startswith("### "):
+                lines.append((1, line.removeprefix("### ")))
+                depth = 2
+            lines += [(depth, f"[{sentence(plain(name))}]({page})") for name, page in PAGE.findall(line)]
+        if title == "Start":
+            lines.append((1, f"[All pages]({CONTENTS})"))
+    return "".join(f"{'    ' * depth}- {line}\n" for depth, line in lines)
+
+
+def _listed(page: Path, depth: int) -> list[tuple[int, str]]:
+    """The pages beside a page that it links to."""
+    found = PAGE.findall(page.read_text(encoding="utf-8"))
+    return [(depth, f"[{name}]({page.parent.name}/{to})") for name, to in found if "/" not in to]
+
+
+def _grouped(
+    folder: str, pages: dict[str, reference.Page], grouped: dict[str, Callable[[str], bool]]
+) -> Iterator[tuple[int, str]]:
+    for title, belongs in grouped.items():
+        yield 1, title
+        yield from ((2, f"[{plain(page.title)}]({folder}/{name}.md)") for name, page in pages.items() if belongs(name))
 
 
 def _page(source: str, made: dict[str, reference.Page]) -> str:
@@ -65,8 +147,8 @@ def _page(source: str, made: dict[str, reference.Page]) -> str:
 
 
 def _links(name: str, made: dict[str, reference.Page]) -> Iterator[str]:
-    family = name.removesuffix("*")
-    chosen = [one for one in made if one == name or (family != name and one.startswith(family))]
+    family, _, every = name.rpartition("/")
+    chosen = [one for one in made if one == name or (every == "*" and one.rpartition("/")[0] == family)]
     if not chosen:
         raise SystemExit(f'docs: no reference page "{name}"; expected one of {", ".join(made)}')
     return (f"[{made[one].title}](/reference/{one}.md)" for one in chosen)
@@ -90,8 +172,11 @@ def _outside_code(text: str, change: Callable[[re.Match[str]], str]) -> str:
     return "".join([*parts, LINK.sub(change, text[at:])])
 
 
-def _relinked(out: Path, here: Path, folder: Path, places: dict[str, str]) -> Callable[[re.Match[str]], str]:
-    """A link of a page of `folder` as it is from `here`: to a built page, or else to a file of the repository."""
+def _relinked(
+    here: Path, folder: Path, places: dict[str, str], linked: dict[str, str]
+) -> Callable[[re.Match[str]], str]:
+    """A link of a page of `folder` as it is from `here`: to a built page, or else to one that shows the file, which
+    `linked` keeps."""
 
     def change(link: re.Match[str]) -> str:
         target, hash_, anchor = link[2].partition("#")
@@ -99,7 +184,12 @@ def _relinked(out: Path, here: Path, folder: Path, places: dict[str, str]) -> Ca
             return link[0]
         # A mark's link is written as from docs/, on whatever page the mark stands.
         path = os.path.normpath(("docs" if target.startswith("/") else folder) / Path(target.removeprefix("/")))
-        to = os.path.relpath(out / places[path] if path in places else ROOT / path, here)
+        built = places.get(path)
+        if built is None and (ROOT / path).exists():
+            # A suffix would make it a page of code, as that of a scenario.
+            built = f"source/{path.replace('.', '-')}.md"
+            linked[built] = path
+        to = os.path.relpath(built or path, here)
         return f"{link[1]}{to}{hash_}{anchor}{link[3]}"
 
     return change

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import reference
+import gallery
 from layout import table
 
 import tcpknee
@@ -65,7 +65,7 @@ def queues(built: bool) -> str:
 def _of_queue(one: Mapping[str, Any], built: bool) -> str:
     """As of an algorithm. A queue's file is a folder where it is long."""
     if built:
-        return f"reference/queues.md#{one['name']}"
+        return f"reference/queues/{one['name']}.md"
     folder = "../crates/path/src/queue"
     files = (f"{folder}/{one['name']}{ending}" for ending in (".rs", ""))
     return next((file for file in files if (DOCS / file).exists()), folder)
@@ -86,7 +86,7 @@ def claims(built: bool) -> str:
 def _claim_row(claim: Claim, results: list[dict[str, Any]], built: bool) -> list[str]:
     ours = "; ".join(f"{label} {text}" for label, text in results[0]["ours"]) if results else ""
     told = "; ".join(f"**{verdict}** ({forms})" for verdict, forms in verdicts.by_verdict(results).items())
-    page = f"reference/claims/{claim.id}.md" if built else f"../{reference.sources_of(claim)[0][1]}"
+    page = f"gallery/{claim.id}.md" if built else f"../{gallery.sources_of(claim)[0][1]}"
     return [f"[`{claim.id}`]({page})", claim.shape, claim.figure or "-", ours or "-", told or "not run yet"]
 
 

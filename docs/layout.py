@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 
@@ -18,3 +19,8 @@ def code(text: object) -> str:
 def sentence(text: str) -> str:
     """The text with a capital first letter and nothing else changed."""
     return text[:1].upper() + text[1:]
+
+
+def plain(text: str) -> str:
+    """The text without the marks of code and links."""
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).replace("`", "")

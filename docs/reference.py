@@ -12,13 +12,12 @@ from layout import code, sentence, table
 from tcpknee import _core, algorithms
 from tcpknee.cli import registries
 from tcpknee.doctor.measure import comparison
+from tcpknee.doctor.render import manual
 from tcpknee.doctor.rules import GROUPS, RULES
+from tcpknee.doctor.rules.rule import Rule
 from tcpknee.doctor.snapshot.tables import TABLES as OF_SNAPSHOTS
 from tcpknee.imports import IMPORTERS, Kind
 from tcpknee.runs import tables
-from tcpknee.validation.claims import checks, verdicts
-from tcpknee.validation.claims.catalogue import CLAIMS
-from tcpknee.validation.claims.claim import ENGINES, Claim
 from tcpknee.validation.conformance.text import value
 from tcpknee.validation.references import beside, reference
 
@@ -36,12 +35,12 @@ class Page:
 def pages() -> dict[str, Page]:
     """Every reference page by its name, which is its path below `reference/` without the ending."""
     found = {
-        "keys": Page("Keys of a scenario file", keys()),
+        "keys": Page("Keys of a scenario file", sections()),
         "losses": Page("Losses", kinds(_core.losses())),
         "impairments": Page("Impairments", impairments()),
         "workloads": Page("Workloads", kinds(_core.workloads())),
         "sizes": Page("Distributions of sizes", kinds(_core.sizes())),
-        "queues": Page("Queues and their parameters", queues()),
+        "queues": Page("Queues", queues()),
         "metrics": Page("Metrics of a run", metrics()),
         "counters": Page("Counters of `knee profile`", counters()),
         "prometheus": Page("Metrics for Prometheus", prometheus()),
@@ -50,11 +49,17 @@ def pages() -> dict[str, Page]:
     found |= {
         f"against-linux/{name}": Page(title, suite(file, of_file)) for name, (file, of_file, title) in SUITES.items()
     }
-    found |= {f"tables/{verb}": Page(TITLES[verb], columns(verb)) for verb in TITLES}
+    found |= {f"keys/{_file(name)}": Page(_section(name), keys(name, listed)) for name, listed in _sections().items()}
+    found |= {f"queues/{one['name']}": Page(one["name"], queue(one)) for one in _core.queues()}
+    found |= {f"rules/{one.name}": Page(one.name, rule(one)) for one in RULES}
+    for verb, title in TITLES.items():
+        listed = registries.tables()[verb]
+        found[f"tables/{verb}"] = Page(title, tables_of(verb, listed))
+        found |= {f"tables/{verb}/{name}": Page(f"Table {name}", columns(verb, name, listed[name])) for name in listed}
     found |= {f"algorithms/{one['name']}": Page(one["name"], algorithm(one)) for one in _core.algorithms()}
-    found |= {f"imports/{kind.name}": Page(f"knee import {kind.name}", importer(kind)) for kind in IMPORTERS.values()}
-    results = verdicts.results()
-    return found | {f"claims/{claim.id}": Page(claim.id, _claim(claim, results[claim.id])) for claim in CLAIMS}
+    return found | {
+        f"imports/{kind.name}": Page(f"knee import {kind.name}", importer(kind)) for kind in IMPORTERS.values()
+    }
 
 
 TITLES = {
@@ -68,30 +73,70 @@ TITLES = {
 }
 
 
-def keys() -> str:
-    """Every key of a scenario file, a table per section."""
-    sections: dict[str, list[list[str]]] = {}
+Key = Mapping[str, Any]
+
+
+def _sections() -> dict[str, list[Key]]:
+    """The keys of each section of a scenario file, in its order; "" is the top of the file."""
+    found: dict[str, list[Key]] = {}
     for key in _core.keys():  # noqa: SIM118  (a function of the module, not of a dict)
-        section, _, name = key["path"].rpartition(".")
-        axis = "yes" if key["axis"] else ""
-        row = [code(name), key["doc"], key["accepts"], key["default"], axis, key["source"]]
-        sections.setdefault(section, []).append(row)
-    titles = {name: f"`[[{name}]]`" for name in ("flow", "zip", "sample", "expect", "published")}
-    titles[""] = "Top of the file"
-    header = ["key", "meaning", "accepts", "default", "axis", "source of the default or definition"]
-    parts = [f"## {titles.get(name, f'`[{name}]`')}\n\n{table(header, rows)}" for name, rows in sections.items()]
-    return "\n".join(parts)
+        found.setdefault(key["path"].rpartition(".")[0], []).append(key)
+    return found
 
 
-def columns(verb: str) -> str:
-    """Every column of the tables that a verb writes, a section per table."""
-    return "\n".join(
-        f"## {name}\n\n{_columns(verb, name, listed)}" for name, listed in registries.tables()[verb].items()
-    )
+LISTS = ("flow", "zip", "sample", "expect", "published")
+"""Sections that a file may have several of."""
 
 
-def _columns(verb: str, name: str, listed: Iterable[Mapping[str, str]]) -> str:
-    """Those that only a kernel fills stand apart."""
+def _section(name: str) -> str:
+    return f"Section {name}" if name else "Top of the file"
+
+
+def _file(section: str) -> str:
+    """The name of a section's page."""
+    return section or "top"
+
+
+def sections() -> str:
+    """Every section of a scenario file, with the names of its keys."""
+    rows = [
+        [
+            f"[{code(_file(name))}](reference/keys/{_file(name)}.md)",
+            ", ".join(code(key["path"].rpartition(".")[2]) for key in listed),
+        ]
+        for name, listed in _sections().items()
+    ]
+    return table(["section", "keys"], rows)
+
+
+def keys(section: str, listed: Iterable[Key]) -> str:
+    """Every key of a section, below its line in the file."""
+    head = f"```toml\n{f'[[{section}]]' if section in LISTS else f'[{section}]'}\n```\n\n" if section else ""
+    rows = [
+        [
+            code(key["path"].rpartition(".")[2]),
+            key["doc"],
+            key["accepts"],
+            key["default"],
+            "yes" if key["axis"] else "",
+            key["source"],
+        ]
+        for key in listed
+    ]
+    return head + table(["key", "meaning", "accepts", "default", "axis", "source of the default or definition"], rows)
+
+
+def tables_of(verb: str, listed: Mapping[str, Iterable[Mapping[str, str]]]) -> str:
+    """Every table that a verb writes, with the names of its columns."""
+    rows = [
+        [f"[`{name}`](reference/tables/{verb}/{name}.md)", ", ".join(code(one["name"]) for one in columns)]
+        for name, columns in listed.items()
+    ]
+    return table(["table", "columns"], rows)
+
+
+def columns(verb: str, name: str, listed: Iterable[Mapping[str, str]]) -> str:
+    """Every column of a table. Those that only a kernel fills stand apart."""
     header = ["column", "type", "unit", "meaning", "source"]
     if verb == "snapshot":
         # All columns of a table have one source, which stands above them.
@@ -160,12 +205,21 @@ def parameters(item: Mapping[str, Any]) -> str:
 
 
 def queues() -> str:
-    """Every queue: what it does, and its parameters."""
-    parts = []
-    for item in _core.queues():
-        text = f"## {item['name']}\n\n{sentence(item['summary'])}.\n\nSource: {item['source']}\n"
-        parts.append(text + parameters(item))
-    return "\n".join(parts)
+    """Every queue, with the names of its parameters."""
+    rows = [
+        [
+            f"[`{one['name']}`](reference/queues/{one['name']}.md)",
+            one["summary"],
+            ", ".join(code(p["name"]) for p in one["params"]),
+        ]
+        for one in _core.queues()
+    ]
+    return table(["queue", "what it does", "parameters"], rows)
+
+
+def queue(item: Mapping[str, Any]) -> str:
+    """A queue: what it does, and its parameters."""
+    return f"{sentence(item['summary'])}.\n\nSource: {item['source']}\n{parameters(item)}"
 
 
 def impairments() -> str:
@@ -191,15 +245,20 @@ def kinds(items: list[dict[str, Any]]) -> str:
 
 
 def rules() -> str:
-    """Every rule of the doctor, a section per group, and what `--measure` compares for it."""
-    header = ["rule", "what is wrong", "what --measure compares", "source"]
+    """Every rule of the doctor, a section per group."""
     parts = []
     for group, title in GROUPS.items():
-        rows = [
-            [code(rule.name), rule.summary, comparison(rule.name), rule.source] for rule in RULES if rule.group == group
-        ]
-        parts.append(f"## {title}\n\n{table(header, rows)}")
+        rows = [[f"[`{one.name}`](reference/rules/{one.name}.md)", one.summary] for one in RULES if one.group == group]
+        parts.append(f"## {title}\n\n{table(['rule', 'what is wrong'], rows)}")
     return "\n".join(parts)
+
+
+def rule(one: Rule) -> str:
+    """A rule's manual, what `--measure` compares for it, and its source."""
+    parts = [f"{sentence(one.summary)}.", *(f"**{name}**: {text}" for name, text in manual(one).items())]
+    return (
+        "\n\n".join([*parts, f"**What `--measure` compares**: {comparison(one.name)}", f"Source: {one.source}"]) + "\n"
+    )
 
 
 def importer(kind: Kind) -> str:
@@ -222,34 +281,6 @@ def importer(kind: Kind) -> str:
     parts.append("Columns: [tables of `knee import`](reference/tables/import.md).")
     parts.append(f"From Python: `tcpknee.{kind.function}(files)` returns {gives}.")
     return "\n\n".join(parts) + "\n"
-
-
-def sources_of(claim: Claim) -> list[tuple[str, str]]:
-    """The files of a claim, each with what it is."""
-    files = []
-    if claim.has_scenario:
-        files.append(("scenario", f"gallery/{claim.id}.toml"))
-    if claim.on_kernel:
-        files.append(("on a kernel", f"gallery/kernel/{claim.id}.toml"))
-    if claim.check is not None:
-        files.append(("check", str(Path(checks.file_of(claim.check)).resolve().relative_to(ROOT))))
-    return files
-
-
-def _claim(claim: Claim, results: Iterable[Mapping[str, Any]]) -> str:
-    lines = [f"{sentence(claim.claim)}.", ""]
-    lines += [f"- {what}: [{file}](../{file})" for what, file in sources_of(claim)]
-    lines.append(f"- runs on: {' and '.join(ENGINES[name] for name in claim.engines)}")
-    lines.append(f"- must hold: {claim.shape}")
-    lines.append(f"- the article: {claim.figure or 'no figure'}")
-    for one in results:
-        lines += ["", f"{sentence(verdicts.form(one))}: **{one['verdict']}**", ""]
-        lines += [f"- ours: {label} {text}" for label, text in one["ours"]]
-        lines += [f"- {said['verdict']}: {said['assert']} ({said['detail']})" for said in one["found"]]
-        lines += [f"- published {printed}" for printed in one["published"]]
-    for engine, limits in claim.limits.items():
-        lines += ["", f"{sentence(ENGINES[engine])}: {limits}"]
-    return "\n".join(lines) + "\n"
 
 
 SUITES = {
@@ -291,12 +322,14 @@ def _outside(entry: beside.Beside) -> list[str]:
 
 
 GROUPED: dict[str, Callable[[str], bool]] = {
-    "Scenarios": lambda name: name in ("keys", "losses", "impairments", "workloads", "sizes", "queues", "metrics"),
-    "Tables": lambda name: name.startswith("tables/"),
-    "Live hosts": lambda name: name in ("counters", "prometheus", "rules"),
-    "Importers": lambda name: name.startswith("imports/"),
     "Algorithms": lambda name: name.startswith("algorithms/"),
-    "Claims": lambda name: name.startswith("claims/"),
+    "Queues": lambda name: name.startswith("queues"),
+    "Scenario file": lambda name: name.startswith("keys"),
+    "Scenarios": lambda name: name in ("losses", "impairments", "workloads", "sizes", "metrics"),
+    "Rules of the doctor": lambda name: name.startswith("rules"),
+    "Tables": lambda name: name.startswith("tables/"),
+    "Live hosts": lambda name: name in ("counters", "prometheus"),
+    "Importers": lambda name: name.startswith("imports/"),
     "Results": lambda name: name.startswith("against-linux/"),
 }
 """Headings of the index, and the pages below each."""
