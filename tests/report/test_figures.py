@@ -6,6 +6,7 @@ import json
 import re
 from types import ModuleType
 
+import altair as alt
 import pytest
 
 import synthetic
@@ -87,6 +88,7 @@ def test_applies_to_some_case(figure, case):
 def test_number_axes_carry_their_unit(figure, case):
     run = ReportRun.open(case(SHOWN_BY.get(figure.name, "two")))
     spec = export.spec(run, figure, data=False)
+    alt.Chart.from_dict(spec, validate=True)
     # Numbers that are shown as shades have their unit in the legend.
     titles = quantitative_titles(spec) or re.findall(r'"legend": {[^}]*"title": "([^"]*)"', json.dumps(spec))
     said = [" ".join(title) if isinstance(title, list) else title for title in titles]

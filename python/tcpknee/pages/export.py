@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -42,19 +42,13 @@ def spec(
     layout: theme.Layout = theme.WIDE,
 ) -> dict[str, Any]:
     """The figure's Vega-Lite specification; `data=False` leaves named data sets to the page."""
-    from altair.utils.schemapi import debug_mode
-
     if isinstance(run, Observed) and figure not in OF_DATASETS:
         named = ", ".join(one.name for one in OF_DATASETS)
         raise UsageError(
             f'figure: "{figure.name}" is of runs, and {run.dataset.path} is a {run.dataset.kind}; expected {named}.'
         )
     check_applies(run, figure)
-    # Altair would check every value against its schema, which takes most of a report's time.
-    with debug_mode(False), warnings.catch_warnings():
-        # Panels share one time axis on purpose.
-        warnings.filterwarnings("ignore", message="Automatically deduplicated selection parameter")
-        found: dict[str, Any] = figure.chart(run, layout).to_dict()
+    found = written(lambda: figure.chart(run, layout))
     found["config"] = theme.config(layout=layout)
     if condition and not hasattr(figure, "data"):
         raise UsageError(
@@ -73,6 +67,18 @@ def spec(
             sets = {name: blocks for name, blocks in sets.items() if name.startswith("bands_") or name == "lines_queue"}
         rows = {name: [row for block in blocks for row in block.rows()] for name, blocks in sets.items()}
         found["datasets"] = {**empty_sets(found), **found.get("datasets", {}), **rows}
+    return found
+
+
+def written(draw: Callable[[], Any]) -> dict[str, Any]:
+    """What Altair makes of the chart that `draw` returns."""
+    from altair.utils.schemapi import debug_mode
+
+    # Altair would check every value against its schema, which takes most of a report's time: tests do that.
+    with debug_mode(False), warnings.catch_warnings():
+        # Panels share one time axis on purpose.
+        warnings.filterwarnings("ignore", message="Automatically deduplicated selection parameter")
+        found: dict[str, Any] = draw().to_dict(validate=False)
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -117,10 +116,7 @@ def _drawn(trace: Trace) -> Connections:
 
 
 def _spec(trace: Trace, series: Connections, sets: dict[str, list[Block]], layout: Layout) -> dict[str, Any]:
-    with warnings.catch_warnings():
-        # Panels share one time axis on purpose.
-        warnings.filterwarnings("ignore", message="Automatically deduplicated selection parameter")
-        found: dict[str, Any] = _chart(trace, series, sets, layout).to_dict()
+    found = export.written(lambda: _chart(trace, series, sets, layout))
     del found["config"]
     return found
 
