@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from types import ModuleType
@@ -10,7 +11,7 @@ import altair as alt
 import pytest
 
 import synthetic
-from tcpknee import pages
+from tcpknee import _core, pages
 from tcpknee.errors import UsageError
 from tcpknee.pages import export, palette
 from tcpknee.pages.figures import FIGURES
@@ -144,6 +145,24 @@ def test_an_algorithm_looks_the_same_in_every_run():
     assert alone["bbr1"] == beside["bbr1"]
     looks = {(palette.colour(k), palette.shape(k)) for k in range(len(palette.COLOURS) * 2)}
     assert len(looks) == len(palette.COLOURS) * 2
+
+
+def test_every_algorithm_has_the_colour_of_its_family_and_a_look_of_its_own():
+    names = [one["name"] for one in _core.algorithms()]
+    assert sorted(names) == sorted(itertools.chain(*palette.FAMILIES.values()))
+    slots = palette.slots(names)
+    inks = {family: {palette.base(slots[name]) for name in members} for family, members in palette.FAMILIES.items()}
+    assert all(len(found) == 1 for found in inks.values()) and len(set.union(*inks.values())) == len(inks)
+    assert len({(palette.colour(slot), palette.shape(slot)) for slot in slots.values()}) == len(names)
+
+
+def test_a_file_of_ones_own_has_no_place_of_an_algorithm_beside_it():
+    """Linux' bbr is bbr1, unless both are there."""
+    for others in (["vegas", "cubic"], ["bbr", "dctcp"], []):
+        slots = palette.slots([*others, "mine", "theirs"])
+        assert len({palette.colour(slot) for slot in slots.values()}) == len(slots)
+    assert palette.slots(["bbr"])["bbr"] == palette.slots(["bbr1"])["bbr1"]
+    assert len(set(palette.slots(["bbr", "bbr1"]).values())) == 2
 
 
 def test_limits_add_up_to_the_whole_steady_part(case):

@@ -112,11 +112,11 @@ class Series:
         return {flow: f"{entrant.label} #{number}" for number, flow in enumerate(entrant.flows, 1)}
 
     def looks(self) -> Iterator[tuple[str, str, int]]:
-        """(label, colour, place in the palette) of each line or band, in the order of the matrix."""
+        """(label, its family's colour, place in the palette) of each line or band, in the order of the matrix."""
         for entrant in self.run.entrants:
             slot = self.run.slots[entrant.algorithm]
             for label in [entrant.label] if self.as_bands else self.labels(entrant).values():
-                yield label, palette.colour(slot), slot
+                yield label, palette.base(slot), slot
         for label in self.queue_labels:
             yield label, QUEUE_INK, 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from typing import Any
 
@@ -30,17 +31,18 @@ def applies(run: ReportRun | Observed) -> bool:
 
 
 def labels(run: ReportRun | Observed) -> tuple[list[str], list[str], list[list[int]]]:
-    """Series with their colours and dashes: colour by algorithm, lighter or darker by turn in its colour, and dashed
-    where dashes can be made out."""
+    """Series with their colours and dashes: colour by family, lighter or darker by algorithm and by turn in the colour,
+    and dashed where dashes can be made out."""
     series = run.series
     look: dict[str, tuple[str, list[int]]] = {}
-    turns: dict[str, int] = defaultdict(int)
+    taken: dict[str, set[int]] = defaultdict(set)
     solid = dense(run)
 
     def add(label: str, ink: str, slot: int) -> None:
         if label not in look:
-            look[label] = palette.tint(ink, turns[ink]), palette.dash(0 if label in solid else slot + turns[ink])
-            turns[ink] += 1
+            turn = next(one for one in itertools.count(palette.turn(slot)) if one not in taken[ink])
+            look[label] = palette.tint(ink, turn), palette.dash(0 if label in solid else slot + turn)
+            taken[ink].add(turn)
 
     for label, ink, slot in series.looks():
         add(label, ink, slot)
