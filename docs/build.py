@@ -3,7 +3,7 @@ that one of them links to, and the order of all. Says which links lead nowhere. 
 HTML of that folder (mkdocs.yml).
 
 A page of the repository has `<!-- reference: NAME -->` where the built page links to a reference page; NAME/* stands
-for all directly below NAME.
+for all directly below NAME. `<!-- drawn: NAME -->` stands for a drawing (drawings.py).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import drawings
 import gallery
 import generate
 import reference
@@ -24,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 SITE = ROOT / "site"
 MARK = re.compile(r"^<!-- reference: (\S+) -->$", re.MULTILINE)
+DRAWN = re.compile(r"^<!-- drawn: (\S+) -->$", re.MULTILINE)
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]\()([^()\s]+)(\))")
 PAGE = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s#]+\.md)\)")
@@ -61,6 +63,7 @@ def build(out: Path) -> list[str]:
     shutil.rmtree(out, ignore_errors=True)
     shutil.copytree(DOCS / "pictures", out / "pictures")
     shutil.copytree(SITE / "look", out / "look")
+    _write(out / "look" / "families.css", drawings.styles())
     made = reference.pages()
     claims = gallery.pages()
     written = {INDEX: _index(made), GALLERY: gallery.index()}
@@ -143,6 +146,7 @@ def _grouped(
 def _page(source: str, made: dict[str, reference.Page]) -> str:
     """A page of the repository: its generated parts lead to reference pages, and so do its marks."""
     text = generate.generated((ROOT / source).read_text(encoding="utf-8"), built=True)
+    text = DRAWN.sub(lambda mark: drawings.DRAWN[mark[1]](), text)
     return MARK.sub(lambda mark: "Reference: " + ", ".join(_links(mark[1], made)) + ".", text)
 
 

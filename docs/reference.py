@@ -297,17 +297,17 @@ SUITES = {
 
 def suite(file: str, name: str) -> str:
     """A row for each group of a suite; then the cells that are outside."""
-    compared = [entry for entry in _compared(file) if entry.suite == name]
-    head, *rows = beside.table(beside.groups(compared)[name])
+    chosen = [entry for entry in compared(file) if entry.suite == name]
+    head, *rows = beside.table(beside.groups(chosen)[name])
     text = table(head, rows)
-    outside = beside.outside(compared)
+    outside = beside.outside(chosen)
     if outside:
         header = ["outside", "metric", "Linux", "simulator"]
         text += "\n" + table(header, [_outside(entry) for entry in outside])
     return text
 
 
-def _compared(file: str) -> list[beside.Beside]:
+def compared(file: str) -> list[beside.Beside]:
     """A file of reference/ beside what is kept of the simulator for it."""
     measured = reference.read(ROOT / "reference" / file)
     cells = measured.cells()

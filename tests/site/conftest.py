@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+# The modules that build it stand there.
+sys.path.insert(0, str(ROOT / "docs"))
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,67 @@
+"""What the site draws is what was measured, and its stories quote the stored verdicts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import drawings
+import gallery
+import pytest
+
+from tcpknee.pages import palette
+from tcpknee.validation.claims import verdicts
+
+ROOT = Path(__file__).resolve().parents[2]
+BAR = re.compile(r'<rect class="(\S+) bar" x="([\d.]+)" y="\S+" width="([\d.]+)"')
+
+
+def test_a_bar_is_as_long_as_its_value_and_a_ratio_begins_at_one():
+    drawn = drawings.values("x", [["cubic", "10 Mbit/s [9, 11]"], ["bbr1", "40 Mbit/s"]])
+    [(ours, at, short), (other, same, long)] = BAR.findall(drawn)
+    assert (ours, other) == (drawings.look("cubic")[0], drawings.look("bbr1")[0])
+    assert at == same and float(long) / float(short) == pytest.approx(4, rel=0.01)
+    [(_, half_at, half), (_, double_at, double)] = BAR.findall(drawings.values("x", [["a", "0.5×"], ["b", "2.0×"]]))
+    assert half == double and float(half_at) + float(half) == pytest.approx(float(double_at), abs=0.2)
+
+
+def test_values_that_span_orders_of_magnitude_are_dots_and_values_of_two_units_are_not_drawn():
+    drawn = drawings.values("x", [["cubic", "1 ms"], ["bbr1", "100 ms"]])
+    assert drawn.count("<circle") == 2 and not BAR.search(drawn)
+    assert drawings.values("x", [["cubic", "1 ms"], ["bbr1", "1 s"]]) == ""
+
+
+def test_most_claims_have_a_drawing():
+    drawn = [name for name, found in verdicts.results().items() if found and drawings.values(name, found[0]["ours"])]
+    assert len(drawn) > 35
+
+
+def test_the_stories_quote_verdicts_and_have_no_number_of_ours_in_prose():
+    told = (ROOT / "site" / "stories.md").read_text(encoding="utf-8")
+    assert len(gallery.NUMBER.findall(told)) > 15
+    index = gallery.index()
+    assert not gallery.NUMBER.search(index) and not gallery.DRAWN.search(index)
+    ours = dict(verdicts.results()["ab-bias"][0]["ours"])
+    assert ours["10 % treated"].split(" ")[0] in index
+
+
+def test_every_family_has_its_colour_in_the_style_sheet():
+    styles = drawings.styles()
+    assert all(ink in styles for ink in palette.COLOURS[: len(palette.FAMILIES)])
+
+
+def test_the_race_says_what_was_measured():
+    """The words of the first page, and what screen readers hear, are those of the last rows of the file."""
+    rows = (ROOT / "site" / "race.csv").read_text(encoding="utf-8").splitlines()
+    last = {row.split(",")[0]: row.split(",") for row in rows}
+    for name in ("cubic", "bbr1"):
+        seconds = f"{float(last[name][1]):.1f}"
+        assert drawings.race().count(seconds) >= 2 and int(last[name][2]) > 3_000_000
+
+
+def test_only_paths_that_the_playground_has_open_there():
+    assert "#rate=50Mbit/s&amp;rtt=40ms&amp;buffer=0.5bdp&amp;queue=fifo&amp;flows=cubic,bbr1" in gallery._playground(
+        gallery.BY_ID["bbr1-vs-cubic-share"]
+    )
+    for without in ("redis-cubic-vs-bbr", "cwnd-trace", "pacing-timer"):
+        assert gallery._playground(gallery.BY_ID[without]) == ""
