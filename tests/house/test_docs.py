@@ -80,7 +80,9 @@ def test_every_page_is_built_and_every_reference_page_is_in_the_index(built: Pat
     for folder, least in (("reference", 200), ("gallery", 50)):
         below = built / folder
         made = {str(page.relative_to(below)) for page in below.rglob("*.md")} - {"index.md"}
-        listed = re.findall(r"\]\((.+?)\)", (below / "index.md").read_text(encoding="utf-8"))
+        listed = re.findall(
+            r"^(?:- |\| )\[.+?\]\((.+?)\)", (below / "index.md").read_text(encoding="utf-8"), re.MULTILINE
+        )
         assert len(listed) == len(made) > least and set(listed) == made
 
 
