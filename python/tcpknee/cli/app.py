@@ -97,15 +97,21 @@ def _options(command: click.Command | None) -> set[str]:
 
 def _version(context: click.Context, option: click.Parameter, asked: bool) -> None:
     if asked:
-        from tcpknee.provenance import engine_version
+        from tcpknee import provenance
 
-        say.line(f"tcpknee {engine_version()}")
+        say.line(f"tcpknee {provenance.engine_version()} ({provenance.build()})")
         context.exit()
 
 
 @click.group(name="knee", cls=_Knee, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option(
-    "--version", "-V", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
+    "--version",
+    "-V",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Print version, commit and build.",
 )
 def app() -> None:
     """A workbench for TCP congestion control: which algorithm and settings are best for this path, and why?"""
