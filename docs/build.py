@@ -18,6 +18,7 @@ from pathlib import Path
 import drawings
 import gallery
 import generate
+import recipes
 import reference
 from layout import plain, sentence
 
@@ -69,18 +70,22 @@ def build(out: Path) -> list[str]:
     written = {INDEX: _index(made), GALLERY: gallery.index()}
     written |= {f"reference/{name}.md": _titled(page) for name, page in made.items()}
     written |= {f"gallery/{name}.md": _titled(page) for name, page in claims.items()}
+    contributing, steps = recipes.split((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     # Where each page is built, by the path that links to it. Links of a written page are as those of a page of docs/.
     places = {source: built for built, source in sources().items()}
     places |= {f"docs/{built}": built for built in written}
+    places |= {f"docs/contribute/{one.name}.md": f"contribute/{one.name}.md" for one in steps}
     places |= {f"docs/pictures/{picture.name}": f"pictures/{picture.name}" for picture in DOCS.glob("pictures/*")}
     pages = {built: (Path(source).parent, _page(source, made)) for built, source in sources().items()}
     pages |= {built: (Path("docs"), text) for built, text in written.items()}
+    pages[RENAMED["CONTRIBUTING.md"]] = (Path(), contributing)
+    pages |= {f"contribute/{one.name}.md": (Path(), one.text) for one in steps}
     linked: dict[str, str] = {}
     for built, (folder, text) in pages.items():
         _write(out / built, _outside_code(text, _relinked(Path(built).parent, folder, places, linked)))
     for built, source in linked.items():
         _write(out / built, _of_file(source))
-    _write(out / ORDER, _order(out, made, claims))
+    _write(out / ORDER, _order(out, made, claims, steps))
     return broken(sorted(out.rglob("*.md")))
 
 
@@ -104,8 +109,10 @@ def _of_file(source: str) -> str:
     return f"---\nsearch:\n  exclude: true\n---\n\n# `{source}`\n\n{text}"
 
 
-def _order(out: Path, made: dict[str, reference.Page], claims: dict[str, reference.Page]) -> str:
-    """The sections of docs/README.md with the pages that it names, the reference, and the gallery."""
+def _order(
+    out: Path, made: dict[str, reference.Page], claims: dict[str, reference.Page], steps: list[recipes.Recipe]
+) -> str:
+    """The sections of docs/README.md with the pages that it names, the reference, the gallery, and the recipes."""
     below = {
         "Start": [(1, "[tcpknee](index.md)")],
         "Gallery": [(1, f"[Gallery]({GALLERY})"), *_grouped("gallery", claims, gallery.GROUPED)],
@@ -126,6 +133,8 @@ def _order(out: Path, made: dict[str, reference.Page], claims: dict[str, referen
             lines += [(depth, f"[{sentence(plain(name))}]({page})") for name, page in PAGE.findall(line)]
         if title == "Start":
             lines.append((1, f"[All pages]({CONTENTS})"))
+        if title == "Contribute":
+            lines += [(1, f"[{one.title}](contribute/{one.name}.md)") for one in steps]
     return "".join(f"{'    ' * depth}- {line}\n" for depth, line in lines)
 
 

@@ -86,6 +86,18 @@ def test_every_page_is_built_and_every_reference_page_is_in_the_index(built: Pat
         assert len(listed) == len(made) > least and set(listed) == made
 
 
+def test_each_recipe_is_a_page_with_the_whole_of_its_example(built: Path) -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    titles = re.findall(r"^### (.+)$", text, re.MULTILINE)
+    examples = re.findall(r"^A short one: \[(.+?)\]", text, re.MULTILINE)
+    made = {page.name: page.read_text(encoding="utf-8") for page in (built / "contribute").iterdir()}
+    assert len(made) == len(titles) > 10 and len(examples) > 7
+    for example in examples:
+        assert any((ROOT / example).read_text(encoding="utf-8").strip() in page for page in made.values()), example
+    assert "The tests demand of a queue: bytes in = out + dropped" in made["a-queue-a-loss.md"]
+    assert "### " not in (built / "contributing.md").read_text(encoding="utf-8")
+
+
 def test_the_order_of_the_site_has_every_page_once(built: Path) -> None:
     """But the pages that only show a file."""
     listed = re.findall(r"\]\((.+?)\)", (built / "SUMMARY.md").read_text(encoding="utf-8"))
