@@ -136,6 +136,7 @@ pub struct Algorithm {
     phases: Vec<&'static str>,
     /// Of the sources of one from a file.
     digest: Option<&'static str>,
+    private_bytes: Option<u32>,
 }
 
 impl Algorithm {
@@ -219,6 +220,11 @@ impl Algorithm {
         self.digest
     }
 
+    /// What a source of the kernel asks the kernel for, of each connection; `None`: it is none.
+    pub fn private_bytes(&self) -> Option<u32> {
+        self.private_bytes
+    }
+
     pub(crate) fn get_info(&self) -> &Option<GetInfoFn> {
         &self.get_info
     }
@@ -277,6 +283,7 @@ impl Algorithm {
             get_info: raw.get_info,
             phases: phases.iter().map(|&name| text(name)).collect(),
             digest: None,
+            private_bytes: None,
         }
     }
 
@@ -288,6 +295,7 @@ impl Algorithm {
         raw: &RawAlgorithm,
         name: Option<&str>,
         digest: &str,
+        private_bytes: Option<u32>,
     ) -> Result<Self, String> {
         let said = [
             (raw.name, "name"),
@@ -361,6 +369,7 @@ impl Algorithm {
         Ok(Algorithm {
             name: name.map_or(algorithm.name, |name| String::from(name).leak()),
             digest: Some(String::from(digest).leak()),
+            private_bytes,
             ..algorithm
         })
     }

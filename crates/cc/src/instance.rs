@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::algorithm::{Algorithm, Op, OpFn};
+use crate::algorithm::{Algorithm, GetInfoFn, Op, OpFn};
 use crate::contract::{CcIn, CcInfo, CcOut};
 use crate::under_way::UnderWay;
 use crate::watched::{self, MARGIN};
@@ -159,7 +159,7 @@ impl Instance {
         self.under_way.during(entry, input.clock_ns, || unsafe {
             f(state, shown, changed)
         });
-        match call.result(&self.memory) {
+        match call.result(input, &self.memory) {
             Ok(changed) => *out = changed,
             Err(what) => self.under_way.breach(entry, what),
         }
@@ -169,15 +169,17 @@ impl Instance {
     pub fn info(&self, input: &CcIn) -> Option<Info> {
         let entry = self.algorithm.get_info();
         let get_info = (*entry)?;
-        if self.algorithm.is_from_file() {
-            // SAFETY: as in `call_watched`.
-            unsafe { self.under_way.place() }.take_down(input, &CcOut::default(), self.state());
-        }
-        let (state, mut raw) = (self.state().as_ptr().cast(), CcInfo::default());
-        // SAFETY: as in `call`; get_info only reads the state.
-        self.under_way.during(entry, input.clock_ns, || unsafe {
-            get_info(state, input, &mut raw)
-        });
+        let raw = match self.algorithm.is_from_file() {
+            true => self.info_watched(entry, get_info, input),
+            false => {
+                let (state, mut raw) = (self.memory.as_ptr().cast(), CcInfo::default());
+                // SAFETY: as in `call`; get_info of ours only reads the state.
+                self.under_way.during(entry, input.clock_ns, || unsafe {
+                    get_info(state, input, &mut raw);
+                });
+                raw
+            }
+        };
         let gain = |in_256ths: u32| f64::from(in_256ths) / 256.0;
         Some(Info {
             bw_bytes_per_sec: (raw.bw > 0).then_some(raw.bw),
@@ -186,6 +188,29 @@ impl Instance {
             cwnd_gain: gain(raw.cwnd_gain),
             phase: (self.algorithm.phases().get(raw.phase as usize)).copied()?,
         })
+    }
+
+    /// What a file's `get_info` writes of the state, as a source of the kernel does of its socket, goes with a copy.
+    fn info_watched(
+        &self,
+        entry: &'static Option<GetInfoFn>,
+        get_info: GetInfoFn,
+        input: &CcIn,
+    ) -> CcInfo {
+        let (out, mut memory) = (CcOut::default(), self.memory.clone());
+        // SAFETY: as in `call_watched`.
+        let call = unsafe { self.under_way.place() };
+        call.take_down(input, &out, self.state());
+        let (shown, told) = call.blocks_of_info();
+        let state = memory[MARGIN..].as_mut_ptr().cast_const().cast();
+        // SAFETY: as in `call_watched`.
+        self.under_way.during(entry, input.clock_ns, || unsafe {
+            get_info(state, shown, told);
+        });
+        match call.result_of_info(input, &memory) {
+            Ok(told) => told,
+            Err(what) => self.under_way.breach(entry, what),
+        }
     }
 
     /// The state's memory, in host byte order; parameters first. For checksums and equality, not for meaning.

@@ -29,7 +29,7 @@ impl UnderWay {
         (!self.entry.load(Relaxed).is_null()).then(|| self.number.load(Relaxed))
     }
 
-    /// What the last call of an algorithm from a file was given.
+    /// The call of an algorithm from a file that is under way, or was found to do what it may not.
     ///
     /// # Safety
     /// It is asked by the thread that makes the calls, as by a signal handler there, and no call is made while it is held.

@@ -1,15 +1,16 @@
 //! Calls of algorithms from files, which may be anything: each is taken down before it is made, and looked at after it.
 
+use std::ptr;
 use std::sync::OnceLock;
 
-use crate::contract::{CcIn, CcOut};
+use crate::contract::{CcIn, CcInfo, CcOut};
 use crate::under_way::UnderWay;
 
 /// Words around what an op may write.
 pub(crate) const MARGIN: usize = 8;
 const UNTOUCHED: [u64; MARGIN] = [0x6b6e_6565_7c5a_31c3; MARGIN];
 
-/// The blocks of a call, and what they held before it.
+/// The blocks of a call, and where the caller has what they held before it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Call {
@@ -18,13 +19,15 @@ pub struct Call {
     between: [u64; MARGIN],
     changed: CcOut,
     behind: [u64; MARGIN],
-    /// What the stack showed.
-    pub input: CcIn,
-    /// What the op might change.
-    pub out: CcOut,
-    /// The algorithm's memory.
-    pub state: Vec<u64>,
+    told: CcInfo,
+    last: [u64; MARGIN],
+    given: *const CcIn,
+    given_out: *const CcOut,
+    state: Vec<u64>,
 }
+
+// SAFETY: the pointers are followed only while the call that gave them is under way, by its thread.
+unsafe impl Send for Call {}
 
 impl Call {
     pub(crate) fn new() -> Call {
@@ -34,20 +37,44 @@ impl Call {
             between: UNTOUCHED,
             changed: CcOut::default(),
             behind: UNTOUCHED,
-            input: CcIn::default(),
-            out: CcOut::default(),
+            told: CcInfo::default(),
+            last: UNTOUCHED,
+            given: ptr::null(),
+            given_out: ptr::null(),
             // The most that cc.h allows, so that no call takes memory.
             state: Vec::with_capacity(256),
         }
     }
 
-    /// Takes down what a call is about to be given.
+    /// Takes down what a call is about to be given. The caller holds both blocks until it has looked at the result: they
+    /// are what the call is judged by, and what is told of it.
     #[inline]
     pub(crate) fn take_down(&mut self, input: &CcIn, out: &CcOut, state: &[u64]) {
-        (self.shown, self.input) = (*input, *input);
-        (self.changed, self.out) = (*out, *out);
+        (self.given, self.shown) = (input, *input);
+        (self.given_out, self.changed) = (out, *out);
         self.state.clear();
         self.state.extend_from_slice(state);
+    }
+
+    /// What the stack showed.
+    ///
+    /// # Safety
+    /// The call is under way, or its result was not used yet.
+    pub unsafe fn input(&self) -> &CcIn {
+        unsafe { &*self.given }
+    }
+
+    /// What the op might change, as it was.
+    ///
+    /// # Safety
+    /// As of [`input`](Call::input).
+    pub unsafe fn out(&self) -> &CcOut {
+        unsafe { &*self.given_out }
+    }
+
+    /// The algorithm's memory, as it was.
+    pub fn state(&self) -> &[u64] {
+        &self.state
     }
 
     /// The blocks that the op gets.
@@ -55,23 +82,48 @@ impl Call {
         (&raw const self.shown, &raw mut self.changed)
     }
 
+    /// The blocks that `get_info` gets.
+    pub(crate) fn blocks_of_info(&mut self) -> (*const CcIn, *mut CcInfo) {
+        self.told = CcInfo::default();
+        (&raw const self.shown, &raw mut self.told)
+    }
+
     /// What the op changed; or what it did that it may not, and then all is as before.
     #[inline]
-    pub(crate) fn result(&mut self, memory: &[u64]) -> Result<CcOut, &'static str> {
-        let margins = [&self.before, &self.between, &self.behind];
+    pub(crate) fn result(&mut self, input: &CcIn, memory: &[u64]) -> Result<CcOut, &'static str> {
+        self.kept_to_its_own(input, memory)?;
+        // SAFETY: the caller holds it.
+        match self.changed.snd_cwnd == 0 && unsafe { self.out() }.snd_cwnd != 0 {
+            true => Err("left a window of 0 segments"),
+            false => Ok(self.changed),
+        }
+    }
+
+    /// The same of `get_info`.
+    pub(crate) fn result_of_info(
+        &mut self,
+        input: &CcIn,
+        memory: &[u64],
+    ) -> Result<CcInfo, &'static str> {
+        self.kept_to_its_own(input, memory)?;
+        Ok(self.told)
+    }
+
+    #[inline]
+    fn kept_to_its_own(&mut self, input: &CcIn, memory: &[u64]) -> Result<(), &'static str> {
+        let margins = [&self.before, &self.between, &self.behind, &self.last];
         let around = [&memory[..MARGIN], &memory[memory.len() - MARGIN..]];
-        let what = if words(&self.shown) != words(&self.input) {
+        let what = if words(&self.shown) != words(input) {
             "changed what the stack shows, which is read only"
         } else if margins.iter().any(|margin| **margin != UNTOUCHED) {
             "wrote outside of what it may change"
         } else if around.iter().any(|margin| **margin != UNTOUCHED) {
             "wrote outside of its state"
-        } else if self.changed.snd_cwnd == 0 && self.out.snd_cwnd != 0 {
-            "left a window of 0 segments"
         } else {
-            return Ok(self.changed);
+            return Ok(());
         };
-        (self.before, self.between, self.behind) = (UNTOUCHED, UNTOUCHED, UNTOUCHED);
+        (self.before, self.between) = (UNTOUCHED, UNTOUCHED);
+        (self.behind, self.last) = (UNTOUCHED, UNTOUCHED);
         Err(what)
     }
 }
@@ -87,7 +139,7 @@ fn words(block: &CcIn) -> &[u32] {
         )
     };
     // SAFETY: the fields are integers without a hole between them, up to the last of them.
-    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(block).cast(), WORDS) }
+    unsafe { std::slice::from_raw_parts(ptr::from_ref(block).cast(), WORDS) }
 }
 
 /// Memory for a state of so many words, with margins.

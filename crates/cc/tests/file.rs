@@ -109,7 +109,9 @@ fn what_an_op_may_not_do_is_seen() {
         let call = unsafe { under_way.taken_down() }.unwrap();
         let (algorithm, function, _) = under_way.call().unwrap();
         let who = format!("{} {function}", algorithm.name());
-        SEEN.lock().unwrap().push((who, what, call.out.snd_cwnd));
+        // SAFETY: it is asked of the call that is under way.
+        let cwnd = unsafe { call.out() }.snd_cwnd;
+        SEEN.lock().unwrap().push((who, what, cwnd));
     });
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/bad.c");
     let bad = load(&built(&source, &["-DCC_FILE"]), None, "f").unwrap();
@@ -128,13 +130,32 @@ fn what_an_op_may_not_do_is_seen() {
         assert_eq!(input.snd_una, 3);
         assert_eq!((out.ret, out.snd_cwnd), (if how == 0 { 9 } else { 0 }, 40));
     }
-    let expected = [
+    // get_info() gets a copy of the state, and what it writes of that is nobody's.
+    for how in 5..=9 {
+        let made = Instance::new(bad, &[("how", how)]).unwrap();
+        let (before, input) = (made.state().to_vec(), CcIn::default());
+        let told = catch_unwind(AssertUnwindSafe(|| made.info(&input)));
+        let bandwidth = told.ok().map(|info| info.unwrap().bw_bytes_per_sec);
+        assert_eq!(bandwidth, (how <= 6).then_some(Some(5)), "{how}");
+        assert_eq!(
+            (made.state(), input),
+            (before.as_slice(), CcIn::default()),
+            "{how}"
+        );
+    }
+    let of_ssthresh = [
         "wrote outside of its state",
         "wrote outside of its state",
         "changed what the stack shows, which is read only",
         "wrote outside of what it may change",
         "left a window of 0 segments",
     ];
-    let expected = expected.map(|what| ("bad ssthresh".to_owned(), what, 40));
-    assert_eq!(*SEEN.lock().unwrap(), expected);
+    let of_ssthresh = of_ssthresh.map(|what| ("bad ssthresh".to_owned(), what, 40));
+    let of_info = [
+        "changed what the stack shows, which is read only",
+        "wrote outside of what it may change",
+        "wrote outside of its state",
+    ];
+    let of_info = of_info.map(|what| ("bad get_info".to_owned(), what, 0));
+    assert_eq!(*SEEN.lock().unwrap(), [&of_ssthresh[..], &of_info].concat());
 }

@@ -233,7 +233,9 @@ fn put_down(report: c_int, what: &str, under_way: &UnderWay, boot_ns: u64) {
         return;
     };
     // SAFETY: this is the thread that makes the calls.
-    let Some(call) = (unsafe { under_way.taken_down() }) else {
+    let call = unsafe { under_way.taken_down() };
+    // Calls of ours are not taken down.
+    let Some(call) = call.filter(|_| algorithm.digest().is_some()) else {
         return;
     };
     let head = Head {
@@ -248,9 +250,11 @@ fn put_down(report: c_int, what: &str, under_way: &UnderWay, boot_ns: u64) {
         unsafe { libc::write(report, start, bytes) }
     };
     put((&raw const head).cast(), size_of::<Head>());
-    put((&raw const call.input).cast(), size_of::<CcIn>());
-    put((&raw const call.out).cast(), size_of::<CcOut>());
-    put(call.state.as_ptr().cast(), 8 * call.state.len());
+    // SAFETY: the call is under way.
+    let (input, out) = unsafe { (call.input(), call.out()) };
+    put(ptr::from_ref(input).cast(), size_of::<CcIn>());
+    put(ptr::from_ref(out).cast(), size_of::<CcOut>());
+    put(call.state().as_ptr().cast(), 8 * call.state().len());
 }
 
 fn padded<const N: usize>(text: &str) -> [u8; N] {

@@ -28,14 +28,15 @@ pub fn load(
     // SAFETY: what the object does while it is loaded is the user's affair, as what his programs do.
     let library = unsafe { Library::new(object) }
         .map_err(|error| FileError::Unloadable(error.to_string()))?;
-    // SAFETY: cc_file.h gives both symbols these types; one who gives them others has to answer for it.
-    let (abi, raw) = unsafe {
+    // SAFETY: cc_file.h and adapter.c give the symbols these types; one who gives them others has to answer for it.
+    let (abi, raw, private_bytes) = unsafe {
         let abi = library.get::<*const u32>(b"cc_file_abi\0");
         let abi = **abi.map_err(|_| FileError::NoSymbol("cc_file_abi"))?;
         let raw = library.get::<*const *const RawAlgorithm>(b"cc_file_algorithm\0");
         (
             abi,
             **raw.map_err(|_| FileError::NoSymbol("cc_file_algorithm"))?,
+            (library.get::<*const u32>(b"knee_private_bytes\0").ok()).map(|bytes| **bytes),
         )
     };
     // SAFETY: a constant of cc_native.c.
@@ -50,7 +51,7 @@ pub fn load(
     };
     let raw = raw.ok_or(FileError::NoSymbol("description"))?;
     // SAFETY: the layout is ours, and the strings and tables live as long as the object.
-    let algorithm = unsafe { Algorithm::of_file(raw, name, digest) };
+    let algorithm = unsafe { Algorithm::of_file(raw, name, digest, private_bytes) };
     let algorithm = algorithm.map_err(FileError::Description)?;
     std::mem::forget(library);
     if let Some(known) = find(algorithm.name(), digest) {

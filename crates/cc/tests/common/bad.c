@@ -38,6 +38,22 @@ static void bad_cong_avoid(struct bad *s, const struct cc_in *in, struct cc_out 
 	out->snd_cwnd++;
 }
 
+static void bad_get_info(const struct bad *s, const struct cc_in *in, struct cc_info *info)
+{
+	volatile u32 *words = (volatile u32 *)s;
+
+	if (s->how == 6)
+		words[2] = 7; /* of its own state, which is as good as const */
+	if (s->how == 7)
+		*(volatile u32 *)&in->snd_una = 7;
+	if (s->how == 8)
+		*(volatile u32 *)(info + 1) = 7;
+	if (s->how == 9)
+		words[-1] = 7;
+	info->bw = 5;
+}
+
 #define BAD_OPS(OP) OP(bad, ssthresh) OP(bad, cong_avoid) OP(bad, undo_cwnd)
+CC_GET_INFO(bad, struct bad, "only")
 CC_ALGORITHM(bad, struct bad, BAD_PARAMS, BAD_OPS, 0, .summary = "bad", .source = "none", .use_when = "never",
-	     .year = 2026)
+	     .year = 2026, CC_HAS_INFO(bad))
