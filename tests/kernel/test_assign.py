@@ -15,6 +15,7 @@ import pytest
 from assigning import ARMS, KNEE, Place, clients, logged, placed, programs
 from building import run
 from lab import available
+from tcpknee.algorithms import outline
 from tcpknee.fleet import connections
 from tcpknee.fleet.assign import running
 from tcpknee.fleet.assign.arms import parse
@@ -139,6 +140,17 @@ def test_only_what_the_filters_let_through_is_assigned(place: Place, tmp_path: P
             assert {algorithm for _, algorithm, _ in one.connect(*clients(5))} == {default}
     assert set(logged(tmp_path / "out")) == {cookie for _, _, cookie in wanted}
     assert not list((tmp_path / "elsewhere").glob("*.parquet*"))
+
+
+def test_an_arm_may_be_a_file_of_ones_own(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "mine.c").write_text(outline.of("mine"), encoding="utf-8")
+    words = (f"{tmp_path}/mine.c=100%", "cubic=0%", "--bpf")
+    with place.server() as server, place.assigning(tmp_path / "out", *words):
+        seen = server.connect(*clients(5))
+        assert "knee_mine" in available()
+    assert {algorithm for _, algorithm, _ in seen} == {"knee_mine"}
+    assert {row["algorithm"] for row in logged(tmp_path / "out").values()} == {"knee_mine"}
+    until(lambda: "knee_mine" not in available(), "it is gone")
 
 
 def test_connections_of_one_client_are_drawn_one_by_one_as_units(place: Place, tmp_path: Path) -> None:

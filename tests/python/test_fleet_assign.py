@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from tcpknee.algorithms import for_kernel, naming, outline
 from tcpknee.errors import KernelUnsupported, RunFolderError, UsageError
 from tcpknee.fleet.assign import cgroup, running
 from tcpknee.fleet.assign.arms import parse
@@ -27,6 +29,23 @@ def plan(*texts: str, **given: object) -> Plan:
 
 def shares(made: Plan, after_sec: float) -> tuple[tuple[float, ...], ...]:
     return made.phase(NOW_NS + int(after_sec * SECOND_NS)).shares_pct
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_an_arm_may_be_a_file_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    added: list[naming.Named] = []
+    monkeypatch.setattr(for_kernel, "add", lambda one, compiled: added.append(one))
+    monkeypatch.chdir(tmp_path)
+    Path("mine.c").write_text(outline.of("mine"), encoding="utf-8")
+    found = parse(["./mine.c=10%", "new:mine.c=30%", "cubic"])
+    assert [(arm.name, arm.algorithm, arm.share_pct) for arm in found] == [
+        ("mine", "mine", 10),
+        ("new", "mine_file", 30),
+        ("cubic", "cubic", 60),
+    ]
+    assert [one.name for one in added] == ["mine", "mine_file"], "the loader knows them"
+    with pytest.raises(UsageError, match=r"\./none\.c: cannot be read"):
+        parse(["./none.c", "cubic"])
 
 
 def test_arms_have_names_algorithms_and_shares() -> None:

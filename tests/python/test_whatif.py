@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path as File
@@ -14,6 +15,7 @@ import pytest
 
 from dask_here import dask
 from support import Ended, refused
+from tcpknee.algorithms import outline
 from tcpknee.errors import UsageError
 from tcpknee.runs import api
 from tcpknee.whatif import observation, populations, predict, render, request, uncertainty
@@ -533,6 +535,28 @@ def test_the_command_refuses_what_it_cannot_answer(call: Call, tmp_path: File, m
     refused(call("whatif", folder, "pantheon", "--algorithms", "bbr1"), "expected recordings, or paths")
     foreign = written(tmp_path / "foreign", {"192.0.2.1": limited}, "wonderful")
     refused(call("whatif", foreign, "--algorithms", "bbr1"), "wonderful", "expected algorithms that the simulator has")
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_a_file_is_predicted_as_the_same_algorithm_of_ours_and_named_when_it_crashes(
+    call: Call, tmp_path: File
+) -> None:
+    file = tmp_path / "mine.c"
+    text = outline.of("mine")
+    file.write_text(text, encoding="utf-8")
+    words = ("pantheon", "--paths", "1", "--adoption", "100", "--workers", "1", "-q")
+    asked = ("--algorithms", f"{file},reno")
+    of_file, of_ours = (
+        one["everyone"] for one in json.loads(call("whatif", *words, *asked, "--json").out)["predictions"]
+    )
+    assert of_file == of_ours
+    grow = "cc_reno_cong_avoid(in, out, acked);"
+    file.write_text(text.replace(grow, "out->snd_cwnd += acked / (in->lost + s->hystart);"), encoding="utf-8")
+    crashed = call("whatif", *words, *asked)
+    assert (crashed.code, crashed.out) == (2, "")
+    assert crashed.err.endswith("on a path that was fitted\n") and "mine divides by zero in cong_avoid" in crashed.err
+    cluster = ("--cluster", "tls://10.0.0.5:8786")
+    refused(call("whatif", "pantheon", *asked, *cluster), "expected algorithms of ours there")
 
 
 def test_a_table_of_series_has_one_length() -> None:

@@ -357,7 +357,9 @@ pub fn hold(names: &BTreeSet<String>, ours: bool) -> Result<ForRun, KernelError>
         let available = available();
         let has = |name: &str| available.iter().any(|known| known == name);
         let (own, shared) = (builtin_name(name), kernel_name(name));
-        let stays = pin_of(name).exists() || !registration::has_links();
+        // What is loaded of a file may be another version.
+        let is_of_file = objects::of_file(name).is_some();
+        let stays = (pin_of(name).exists() || !registration::has_links()) && !is_of_file;
         let called = if !ours && has(own) {
             own.to_owned()
         } else if has(&shared) && stays {

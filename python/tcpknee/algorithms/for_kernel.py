@@ -11,8 +11,8 @@ from pathlib import Path
 from tcpknee import _core
 from tcpknee.errors import UsageError
 
-from . import chosen, compiler, naming
-from .building import HEADERS, build
+from . import compiler, naming
+from .building import HEADERS
 
 _COMPILERS = (
     "clang-16",
@@ -47,13 +47,10 @@ _MOST_NAME = 15
 def names(what: str, words: Sequence[str], *, to_load: bool = True) -> tuple[str, ...]:
     """The algorithms that a user named, by name or by path, those of files known to the loader. Raises `UsageError`,
     which begins with `what` where no such algorithm is."""
-    files = {word: build(word) for word in words if naming.is_path(word)}
-    named = {one.built.path: one for one in naming.named(files.values())}
-    for one in named.values():
+    found, of_files = naming.chosen(what, words)
+    for one in of_files:
         add(one, compiled=to_load)
-    plain = [word for word in words if word not in named]
-    ours = iter(chosen(what, plain)) if plain or not named else iter(())
-    return tuple(named[word].name if word in named else next(ours) for word in words)
+    return found
 
 
 def add(one: naming.Named, *, compiled: bool = True) -> None:

@@ -126,8 +126,29 @@ def named(files: Iterable[Built]) -> list[Named]:
 def load(one: Named) -> Named:
     """Loads it, if it is not there yet."""
     _core.load_algorithm(one.built.so_path, one.built.digest, one.name)
-    _known[one.built.path, one.name, one.built.digest] = one
+    key = one.built.path, one.name, one.built.digest
+    _known.pop(key, None)
+    _known[key] = one
     return one
+
+
+def chosen(what: str, words: Sequence[str]) -> tuple[tuple[str, ...], list[Named]]:
+    """The algorithms that a user named, by name or by path, and those of them that are of files. Raises `UsageError`,
+    which begins with `what` where no such algorithm is."""
+    from . import chosen as of_ours
+    from .building import build
+
+    files = {word: build(word) for word in words if is_path(word)}
+    of_files = dict(zip(files, named(files.values()), strict=True))
+    plain = [word for word in words if word not in files]
+    ours = iter(of_ours(what, plain)) if plain or not files else iter(())
+    return tuple(of_files[word].name if word in files else next(ours) for word in words), [*of_files.values()]
+
+
+def loaded(names: Iterable[str]) -> list[Named]:
+    """Those of these names that are of files, the last that was loaded of each."""
+    by_name = {one.name: one for one in _known.values()}
+    return [by_name[name] for name in dict.fromkeys(names) if name in by_name]
 
 
 def used_by(scenario: _core.Scenario) -> list[Named]:

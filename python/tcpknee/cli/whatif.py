@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     metavar="NAMES",
     required=True,
     shell_complete=completion.of(completion.algorithms, lists=True),
-    help="To predict: names with commas between.",
+    help="To predict: names, or files in C, with commas between.",
 )
 @click.option("--adoption", metavar="PCTS", default="1,10,50,100", show_default=True, help="Shares of connections.")
 @click.option("--paths", type=Whole(min=1), default=200, show_default=True, help="At most so many paths, at random.")

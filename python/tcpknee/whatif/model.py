@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tcpknee import _core
+from tcpknee.algorithms import naming
 from tcpknee.runs.tables import as_table
 
 from .observation import COUNTERS, GAUGES, LEAST_SEGMENTS, Observed, from_begin
@@ -207,7 +209,10 @@ def simulate(path: Path, load: Load, *, seed: int = 1, noise_us: float | None = 
     """What a recorder would have seen of each connection of the load on this path.
     `noise_us`: how late hosts send; without it, by the seed in turn."""
     noise_us = HOST_NOISES_US[(seed - 1) % len(HOST_NOISES_US)] if noise_us is None else noise_us
-    found = _core.parse(_scenario(path, load, seed, noise_us), "whatif.toml", path.files).run_cell(0, 0)
+    of_files = naming.loaded(flow.algorithm for flow in load.flows)
+    text = _scenario(path, load, seed, noise_us, {one.name: one.built.path for one in of_files})
+    files = [one.for_core for one in of_files]
+    found = _core.parse(text, "whatif.toml", path.files, algorithms=files).run_cell(0, 0)
     table = as_table(found.samples)
     flow_of = table["flow"].to_numpy()
     # Flow after flow, each in the order of time. Flows from the load's number on are cross traffic, which nobody saw.
@@ -231,7 +236,7 @@ def _bytes(size: float, least: float) -> str:
     return f"{min(max(size, least), _MOST_TRANSFER_BYTES):.0f}B"
 
 
-def _scenario(path: Path, load: Load, seed: int, noise_us: float) -> str:
+def _scenario(path: Path, load: Load, seed: int, noise_us: float, path_of: Mapping[str, str]) -> str:
     lines = [
         f'duration = "{load.duration_us:.0f}us"',
         f'sample_interval = "{min(max(load.interval_us, 1000), _MOST_INTERVAL_US):.0f}us"',
@@ -242,7 +247,8 @@ def _scenario(path: Path, load: Load, seed: int, noise_us: float) -> str:
         str(path),
     ]
     for flow in load.flows:
-        lines += ["[[flow]]", f'algorithm = "{flow.algorithm}"', f'start = "{flow.start_us:.0f}us"', flow.workload]
+        algorithm = json.dumps(path_of.get(flow.algorithm, flow.algorithm))
+        lines += ["[[flow]]", f"algorithm = {algorithm}", f'start = "{flow.start_us:.0f}us"', flow.workload]
     for start_us, size_bytes in path.transfers:
         lines += ["[[flow]]", 'algorithm = "cubic"', f'start = "{max(load.lead_us + start_us, 0):.0f}us"']
         lines += ['workload = "transfer"', f'bytes = "{_bytes(size_bytes, 1000)}"']

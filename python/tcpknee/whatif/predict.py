@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tcpknee.algorithms import naming
+
 from .events import as_it_happened, crossed_as_it_was
 from .fit import CALIBRATED, fit
 from .host_noise import likely_us, witness
@@ -113,6 +115,8 @@ class _Task:
     rates: Others
     buffers: Others
     algorithms: tuple[str, ...]
+    files: tuple[naming.Named, ...]
+    """Those of them that are of files."""
     levels: tuple[float, ...]
     noises_us: tuple[float, ...]
     """How late hosts send, in each draw."""
@@ -129,9 +133,10 @@ def outcomes(
     levels = tuple(sorted({*adoption_pcts} - {0.0}))
     noises_us = likely_us([one.late for one in paths], DRAWS)
     rng = np.random.default_rng(seed)
+    files = tuple(naming.loaded(algorithms))
     chosen = set(rng.permutation(len(paths))[:MOST_REHEARSALS].tolist())
     tasks = [
-        _Task(path, rates, buffers, tuple(algorithms), levels, noises_us, seeds[place], place in chosen)
+        _Task(path, rates, buffers, tuple(algorithms), files, levels, noises_us, seeds[place], place in chosen)
         for place, path in enumerate(paths)
     ]
     every = on_all("Simulating algorithms on them", _of_path, tasks)
@@ -176,6 +181,8 @@ class _OfPath:
 
 
 def _of_path(task: _Task) -> _OfPath:
+    for file in task.files:
+        naming.load(file)
     rng = np.random.default_rng(task.seed)
     fitted = task.path.fit
     found = _predicted(task, rng)

@@ -10,6 +10,7 @@ from pathlib import Path as File
 from typing import Any
 
 from tcpknee import _core, algorithms
+from tcpknee.algorithms import naming
 from tcpknee.errors import RunFolderError, UsageError
 
 from . import observation, populations, render
@@ -54,8 +55,19 @@ def answered(question: Question, *, progress: Callable[[str], None] = lambda _: 
     Raises UsageError, RunFolderError (DATA cannot be read, or few of its paths can be simulated as they were recorded).
     """
     [baseline] = algorithms.chosen("baseline", [question.baseline])
-    question = replace(question, algorithms=algorithms.chosen("algorithms", question.algorithms), baseline=baseline)
-    spread = on_cluster(question.cluster) if question.cluster else on_processes(question.workers, progress)
+    asked, of_files = naming.chosen("algorithms", question.algorithms)
+    question = replace(question, algorithms=asked, baseline=baseline)
+    if question.cluster and of_files:
+        raise UsageError(
+            f"cluster: got it with {of_files[0].built.path}; expected algorithms of ours there, since a file that "
+            "crashes would take a worker of the cluster along. Without --cluster this host does it."
+        )
+    naming.note(of_files)
+    spread = (
+        on_cluster(question.cluster)
+        if question.cluster
+        else on_processes(question.workers, progress, guarded=bool(of_files))
+    )
     with spread as on_all:
         recording, every = _paths(question, on_all)
         paths = render.well_fitted(every)

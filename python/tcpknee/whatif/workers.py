@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from tcpknee.errors import WorkerLost
+from tcpknee import _core
+from tcpknee.errors import AlgorithmFailed, TcpkneeError, WorkerLost
+from tcpknee.runs import isolated
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -22,14 +27,17 @@ module, because workers import it."""
 
 
 @contextmanager
-def on_processes(workers: int, progress: Callable[[str], None] = lambda _: None) -> Iterator[OnAll]:
+def on_processes(
+    workers: int, progress: Callable[[str], None] = lambda _: None, *, guarded: bool = False
+) -> Iterator[OnAll]:
     """This host's. Of a fit two thirds of the time are Python's, and its lock would leave one processor to threads.
-    `progress` is told how many items are done."""
-    found = _Workers(workers)
+    `progress` is told how many items are done. `guarded`: an algorithm of a file may end a worker, which raises
+    `AlgorithmFailed`."""
+    found = _Workers(workers, guarded)
 
     def on_all(title: str, make: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         made: dict[int, Any] = {}
-        for place, one in enumerate(map(make, items)) if workers == 1 else found.made(make, items):
+        for place, one in enumerate(map(make, items)) if workers == 1 and not guarded else found.made(make, items):
             made[place] = one
             progress(f"{title}: {len(made)} of {len(items)} done")
         return [made[place] for place in range(len(items))]
@@ -44,8 +52,9 @@ class _Workers:
     """Processes with a pipe each, and nothing else: no thread that could wait for one that is gone, and no semaphore
     that an interrupted process would leave behind. Python's own pools have both (CPython gh-94777)."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, guarded: bool) -> None:
         self._most = most
+        self._reports = tempfile.TemporaryDirectory(prefix="tcpknee-") if guarded else None
         self._held: dict[Connection, BaseProcess] = {}
 
     def made(self, make: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[tuple[int, Any]]:
@@ -74,7 +83,15 @@ class _Workers:
                     give(ready)
                     yield place, one
         except (EOFError, ConnectionError):
-            raise WorkerLost("a worker process ended before its work was done; was it killed?") from None
+            raise self._lost() from None
+
+    def _lost(self) -> TcpkneeError:
+        """Why a worker is gone."""
+        for report in Path(self._reports.name).iterdir() if self._reports else ():
+            if call := _core.read_call(report.read_bytes()):
+                found = json.loads(call)
+                return AlgorithmFailed(f"{isolated.words(found)}, on a path that was fitted", found)
+        return WorkerLost("a worker process ended before its work was done; was it killed?")
 
     def _start(self) -> None:
         from multiprocessing import get_context
@@ -82,7 +99,8 @@ class _Workers:
         # Not forked: a fork takes locks that threads of this process hold.
         context = get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=_work, args=(theirs,), daemon=True)
+        report = f"{self._reports.name}/{len(self._held)}" if self._reports else None
+        process = context.Process(target=_work, args=(theirs, report), daemon=True)
         process.start()
         theirs.close()
         self._held[ours] = process
@@ -94,10 +112,13 @@ class _Workers:
         for pipe, process in self._held.items():
             process.join()
             pipe.close()
+        if self._reports is not None:
+            self._reports.cleanup()
 
 
-def _work(pipe: Connection) -> None:
-    """A worker: it ends without a word on Ctrl-C, and with the process that started it however that ends."""
+def _work(pipe: Connection, report: str | None) -> None:
+    """A worker: it ends without a word on Ctrl-C, and with the process that started it however that ends. `report`:
+    where it puts down the call of an algorithm that ends it."""
     from multiprocessing import connection, parent_process
 
     parent = parent_process()
@@ -107,6 +128,8 @@ def _work(pipe: Connection) -> None:
         connection.wait([parent.sentinel])
         os._exit(1)
 
+    if report is not None:
+        _core.guard_process(os.open(report, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=follow, daemon=True).start()
     while True:

@@ -7,12 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcpknee import algorithms
+from tcpknee.algorithms import naming
 from tcpknee.errors import UsageError
 
 ARMS_MAX = 8
 """As many as `bpf/assign.h` has room for."""
 
-_FORM = 'ALGORITHM, ALGORITHM=SHARE or NAME:ALGORITHM=SHARE, such as "bbr1=50%" or "new:bbr3=10%"'
+_FORM = (
+    'ALGORITHM, ALGORITHM=SHARE or NAME:ALGORITHM=SHARE, such as "bbr1=50%", "new:bbr3=10%" or, of a file of your own, '
+    '"./mine.c=50%"'
+)
 _ROUNDING_PCT = 1e-6
 
 
@@ -29,10 +33,15 @@ class Arm:
 def parse(texts: Sequence[str]) -> tuple[Arm, ...]:
     """The arms in their order; the first is the treated one of a ramp or a pair of links.
 
-    Arms without a share divide what the others leave. An algorithm called by Linux's name gets ours, which is noted.
-    Raises UsageError.
+    Arms without a share divide what the others leave. An algorithm called by Linux's name gets ours, which is noted;
+    that of a path is compiled, and known to the loader. Raises UsageError.
     """
-    given = [_parts(text) for text in texts]
+    parts = [_parts(text) for text in texts]
+    files = _of_files([word for _, word, _ in parts if naming.is_path(word)])
+    given = []
+    for name, word, share in parts:
+        algorithm = files[word] if word in files else algorithms.ours(word)
+        given.append((name or algorithm, algorithm, share, algorithm if word in files else word))
     if len(given) < 2 or len(given) > ARMS_MAX:
         raise UsageError(f"ARMS: got {len(given)}; expected 2 to {ARMS_MAX} of them, each as {_FORM}.")
     names = [name for name, *_ in given]
@@ -60,11 +69,16 @@ def percent(option: str, text: str) -> float:
     return float(found[1])
 
 
-def _parts(text: str) -> tuple[str, str, float | None, str]:
-    """Name, algorithm, share, and how the text calls the algorithm."""
-    found = re.fullmatch(r"(?:([A-Za-z0-9_.-]{1,32}):)?([a-z0-9_]{1,15})(?:=(.+))?", text)
+def _of_files(paths: Sequence[str]) -> dict[str, str]:
+    """The names of the algorithms of files, by their paths."""
+    from tcpknee.algorithms import for_kernel
+
+    return dict(zip(paths, for_kernel.names("ARMS", paths), strict=True)) if paths else {}
+
+
+def _parts(text: str) -> tuple[str | None, str, float | None]:
+    """Name, algorithm or path, and share, where the text has them."""
+    found = re.fullmatch(r"(?:([A-Za-z0-9_.-]{1,32}):)?([a-z0-9_]{1,15}|[^=:]*/[^=:]*|[^=:]+\.c)(?:=(.+))?", text)
     if not found:
         raise UsageError(f'ARMS: got "{text}"; expected {_FORM}.')
-    share = percent("ARMS", found[3]) if found[3] is not None else None
-    algorithm = algorithms.ours(found[2])
-    return found[1] or algorithm, algorithm, share, found[2]
+    return found[1], found[2], percent("ARMS", found[3]) if found[3] is not None else None
