@@ -685,6 +685,9 @@ static void run_get_info(const void *state, const struct cc_in *in,
 const struct cc_algorithm *const cc_file_algorithm = &algorithm;
 const u32 cc_file_abi = CC_ABI;
 
+extern CC_EXPORTED const u32 knee_private_bytes;
+const u32 knee_private_bytes = KNEE_PRIVATE_BYTES;
+
 __attribute__((constructor)) static void load(void)
 {
 	const struct tcp_congestion_ops *k;
@@ -692,9 +695,7 @@ __attribute__((constructor)) static void load(void)
 
 	list_params();
 	algorithm.kernel_name = "";
-	algorithm.summary = KNEE_PRIVATE_BYTES > 104
-				    ? "a congestion control of the kernel, whose state is larger than the 104 bytes of Linux"
-				    : "a congestion control of the kernel";
+	algorithm.summary = "a congestion control of the kernel";
 	algorithm.source = "its file";
 	algorithm.use_when = "to see what that file does";
 	if (knee_module_init() || !registered)

@@ -168,10 +168,7 @@ typedef u64 knee_mstamp; /* us */
 #define knee_mstamp_of(us) ((u64)(us))
 #endif
 
-/* What Linux gives; a larger one is asked for by who compiles. */
-#ifndef KNEE_PRIVATE_BYTES
-#define KNEE_PRIVATE_BYTES 104
-#endif
+/* Who compiles says what Linux gives, or a larger one. */
 #define ICSK_CA_PRIV_SIZE ((size_t)KNEE_PRIVATE_BYTES)
 
 struct tcp_congestion_ops;

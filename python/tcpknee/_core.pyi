@@ -229,6 +229,9 @@ class Scenario:
         `KernelUnsupported`.
         """
 
+def load_module(path: str, words: str) -> None:
+    """Loads a module into this kernel, with its parameters as words. Raises OSError."""
+
 def enter_lab(parent: int) -> None:
     """Makes this process, which has one thread, the first of a lab, and returns in a child of it; the caller waits for
     that child and ends as it does. Both die with `parent`. Raises `EngineError`, `KernelUnsupported`."""
@@ -345,8 +348,9 @@ def algorithms() -> list[dict[str, Any]]:
     writes them) `unit` (in which it is counted) `doc source`."""
 
 def load_algorithm(object: Path, digest: str, name: str | None = None) -> dict[str, Any]:
-    """Loads the algorithm of a user's file from a shared object, and says what it is, as of `algorithms`. It is called
-    `name`, or as it calls itself; `digest` is that of its sources. Raises `UsageError`."""
+    """Loads the algorithm of a user's file from a shared object, and says what it is, as of `algorithms`, and the
+    `private_bytes` that a source of the kernel asks for (None: it is none). It is called `name`, or as it calls itself;
+    `digest` is that of its sources. Raises `UsageError`."""
 
 def guard_process(report: int) -> None:
     """Makes this process one that runs algorithms from files: a call that crashes, takes more than a second of

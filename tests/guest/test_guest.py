@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import tcpknee
-from tcpknee.errors import EngineError, KernelUnsupported
+from tcpknee.errors import EngineError, KernelUnsupported, UsageError
 from tcpknee.kernels import building, cache, guest
 from tcpknee.runs.progress import Phase
 
@@ -193,3 +193,58 @@ def test_a_program_that_never_ends_in_virtual_time_is_given_up(
     with pytest.raises(KernelUnsupported, match=r"the guest's time stands still: it said nothing for 8 s"):
         tcpknee.run(text, engine="guest", kernel=kernel.name)
     assert processes_of(kernel.program) == []
+
+
+HALF = Path(__file__).with_name("tcp_half.c").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def with_modules(kernel: cache.Kernel) -> cache.Kernel:
+    """The kernel with what a module of it takes, built anew where an older version left none."""
+    if kernel.work:
+        return kernel
+    return building.add(VERSION, phase=lambda title: Phase(title, lines=True))
+
+
+def test_a_source_of_the_kernel_runs_in_the_guest_as_it_is(with_modules: cache.Kernel, tmp_path: Path) -> None:
+    (tmp_path / "tcp_half.c").write_text(HALF)
+    file = str(tmp_path / "tcp_half.c")
+    text = scenario(f'["reno", "{file}"]', 'loss = "0.5%"\n')
+    run = tcpknee.run(text, engine="guest", kernel=with_modules.name)
+    # Who reads the clock takes a quarter of a microsecond there, and a module is loaded before.
+    timed = ["t_ns", "srtt_us", "rttvar_us", "pacing_rate_bits_per_sec", "delivery_rate_bits_per_sec"]
+    of_kernel, of_file = (run.rows("samples", cell=cell).drop(["cell", *timed]) for cell in (0, 1))
+    assert of_file.equals(of_kernel), "it is Reno, under another name"
+    # With its parameter it is none.
+    (name,) = {row["algorithm"] for row in run.flows.arrow().to_pylist()} - {"reno"}
+    other = tcpknee.run(f"{text}{name}.part = 8\n", engine="guest", kernel=with_modules.name)
+    of_two, of_eight = (each.flows.arrow().to_pylist()[1]["goodput_bits_per_sec"] for each in (run, other))
+    assert of_eight < of_two, "it keeps an eighth at a loss"
+
+
+def test_a_file_stands_beside_itself_on_the_simulator(with_modules: cache.Kernel, tmp_path: Path) -> None:
+    (tmp_path / "tcp_half.c").write_text(HALF)
+    words = ["compare", "./tcp_half.c", "--alone", "--kernel", with_modules.name, "--engine", "sim,guest"]
+    found = subprocess.run(
+        [sys.executable, "-m", "tcpknee", *words, "--duration", "5s", "--repeat", "1", "-q", "--out", "out"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    assert f"sim, rules of {with_modules.name}" in found.stdout
+    assert f"guest {with_modules.name}" in found.stdout
+
+
+def test_what_goes_wrong_with_a_module_is_said_of_its_file(with_modules: cache.Kernel, tmp_path: Path) -> None:
+    file = tmp_path / "tcp_half.c"
+    text = scenario(f'"{file}"', seconds=4)
+    crash = "if (tcp_snd_cwnd(tcp_sk(sk)) > 20) *(volatile int *)8 = 1; return 1U << 20;"
+    file.write_text(HALF.replace("return max(", f"{crash} return max("))
+    with pytest.raises(EngineError, match="the guest kernel ended before its work was done"):
+        tcpknee.run(text.replace("[path]", '[path]\nloss = "1%"'), engine="guest", kernel=with_modules.name)
+    file.write_text(
+        HALF.replace("int __init half_register(void) {", "int __init half_register(void) { if (HZ) return -7;")
+    )
+    with pytest.raises(UsageError, match="registers no congestion control"):
+        tcpknee.run(text, engine="guest", kernel=with_modules.name)

@@ -18,7 +18,7 @@ ALLOWED: dict[str, set[str]] = {
     "evidence": set(),
     "datasets": set(),
     "imports": {"datasets"},
-    "kernels": set(),
+    "kernels": {"algorithms"},
     "runs": {"algorithms", "datasets", "evidence", "kernels"},
     "live": {"datasets", "evidence"},
     "fleet": {"algorithms", "datasets", "evidence", "live", "runs"},

@@ -73,7 +73,6 @@ WRITERS = {
     "doctor/changes/worker.py": "as runs/labworker.py",
     "doctor/measure/ends.py": "a program of a lab, whose stdout is read when it has ended",
     "doctor/snapshot/elsewhere.py": "as runs/labworker.py",
-    "runs/fileworker.py": "as labworker.py",
     "runs/host_settings.py": "as labworker.py",
     "runs/guest.py": "its protocol, through a guest",
     "runs/labworker.py": "its stdout is a pipe to the front, with lines of JSON",

@@ -21,6 +21,7 @@ ELSEWHERE = {
     "python/tcpknee/kernels/building.py": "the user's own cache of kernels, below a folder that `cache` has checked",
     "python/tcpknee/kernels/cache.py": "that cache",
     "python/tcpknee/kernels/debian.py": "packages in that cache",
+    "python/tcpknee/kernels/modules.py": "sources in that cache, and the temporary folder of a module's build",
     "python/tcpknee/kernels/guest.py": "a private temporary folder of a guest",
     "python/tcpknee/kernels/trees.py": "copies of sources in that cache",
     "python/tcpknee/runs/guest.py": "the guest's folder",

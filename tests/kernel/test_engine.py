@@ -16,6 +16,7 @@ import probes
 import punctual
 import tcpknee
 from lab import available
+from tcpknee.algorithms import outline
 from tcpknee.runs import tables
 from waiting import PATIENCE_SEC
 
@@ -325,3 +326,26 @@ def test_our_builds_run_where_the_kernel_has_its_own_and_are_gone_afterwards(tmp
     assert min(run.flows["goodput_bits_per_sec"].to_pylist()) > 15e6
     # Sockets that are closing hold a congestion control for a moment; none of ours may be chosen any more.
     assert not set(ours.values()) & set(available())
+
+
+@pytest.mark.slow("it is in real time")
+@pytest.mark.timed
+def test_a_file_of_ones_own_runs_in_this_kernel_and_is_gone_afterwards(tmp_path: Path) -> None:
+    probes.need_struct_ops()
+    (tmp_path / "mine.c").write_text(outline.of("mine"), encoding="utf-8")
+    text = DEMO.replace('"6s"', '"2s"').replace('"2s"\nrepeat = 2', '"500ms"\nrepeat = 1')
+    text = text.replace('["cubic", "reno", "bbr1"]', '["reno", "./mine.c"]\nmine.beta = 0.7')
+    in_lab("run", scenario(tmp_path, text), "--out", "run", cwd=tmp_path)
+    run = tcpknee.open(tmp_path / "run")
+    called = run.meta["labs"][-1]["algorithms"]
+    assert {name.partition("(")[0] for name in called} == {"reno", "mine", "cubic"}
+    assert min(run.flows["goodput_bits_per_sec"].to_pylist()) > 15e6
+    of_file = {loaded for name, loaded in called.items() if name.startswith("mine")}
+    assert all(loaded.endswith("_mine") for loaded in of_file) and not of_file & set(available())
+
+
+def test_a_source_of_the_kernel_is_refused_by_this_kernel_with_what_runs_it(tmp_path: Path) -> None:
+    source = Path(__file__).parents[1] / "guest/tcp_half.c"
+    (tmp_path / "tcp_half.c").write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
+    ended = in_lab("compare", "./tcp_half.c", "--alone", "--duration", "1s", cwd=tmp_path, code=2)
+    assert "got a source of the Linux kernel" in ended.stderr and "--engine guest --kernel 6.12" in ended.stderr

@@ -13,7 +13,7 @@ import pytest
 
 import tcpknee
 from support import knee
-from tcpknee.algorithms import building
+from tcpknee.algorithms import building, kernel_source
 from tcpknee.errors import UsageError
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
@@ -361,3 +361,21 @@ def test_a_write_beyond_its_private_area_is_the_algorithms_and_no_defect_of_ours
     assert "writes beyond the" in done.err
     assert "half does what C leaves undefined (SIGILL) in init" in done.err
     assert "defect" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("while (*(volatile int *)&beta) ;", "does not end"),
+        ("*(volatile int *)8 = 1;", "uses memory that is not its own"),
+        ('pr_info("begins\\n"); __builtin_trap();', "does what C leaves undefined"),
+    ],
+)
+def test_a_module_init_that_ends_badly_is_said_and_hurts_nobody(
+    line: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_source, "_LOAD_SECONDS", 1)
+    file = half()
+    Path(file).write_text(Path(file).read_text().replace("kept = beta;", f"kept = beta; {line}"))
+    with pytest.raises(UsageError, match=rf"its module_init\(\) {said}"):
+        building.build(file)

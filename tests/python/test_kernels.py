@@ -5,16 +5,21 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import re
+import shutil
 import subprocess
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from support import knee, refused
+from tcpknee.algorithms import building as algorithms
+from tcpknee.algorithms import outline
 from tcpknee.errors import KernelUnsupported, UsageError
-from tcpknee.kernels import building, cache, guest, trees
+from tcpknee.kernels import building, cache, guest, modules, trees
 
 MAKEFILE = "VERSION = {}\nPATCHLEVEL = {}\nSUBLEVEL = 0\n"
 RANDOM = """static void extract_entropy(void *buf, size_t nbytes)
@@ -32,7 +37,7 @@ RANDOM = """static void extract_entropy(void *buf, size_t nbytes)
 """
 #: What `make` does here: a configuration that takes all, and a program that holds the file net/ipv4/tcp_input.c.
 MAKE = """#!/bin/sh
-for word; do case $word in O=*) O=${word#O=} ;; esac; done
+for word; do case $word in O=*) O=${word#O=} ;; M=*) M=${word#M=} ;; esac; done
 source=$2
 for word; do case $word in
 defconfig) echo >"$O/.config" ;;
@@ -40,7 +45,12 @@ olddefconfig) echo CONFIG_HZ=250 >>"$O/.config" ;;
 kernelrelease) echo 6.12.1 ;;
 linux) input="$source/net/ipv4/tcp_input.c"
        grep -q broken "$input" && { echo "$input:1:1: error: broken" >&2; exit 2; }
+       echo tcp_slow_start >"$O/vmlinux.symvers"
        cat "$input" "$source/drivers/char/random.c" >"$O/linux" ;;
+modules) name=$(head -1 "$M/Kbuild" | cut -d' ' -f3)
+         grep -q absent "$M/s/tcp_half.c" &&
+             { echo 'ERROR: modpost: "absent" [knee.ko] undefined!'; exit 2; }
+         cat "$source/net/ipv4/tcp_input.c" "$M/s/tcp_half.c" >"$M/${name%.o}.ko" ;;
 esac; done
 """
 
@@ -125,6 +135,67 @@ def test_a_kernel_takes_its_random_numbers_from_a_seed(tree: Path) -> None:
     assert "if (knee_extract(buf, nbytes))\n\t\treturn;" in found.program.read_text()
     (tree / "drivers/char/random.c").write_text("void extract_crng(void) { }\n")
     assert not add(str(tree)).is_repeatable
+
+
+HALF = """#include <net/tcp.h>
+static u32 half(struct sock *sk) { return tcp_snd_cwnd(tcp_sk(sk)) / 2; }
+static struct tcp_congestion_ops ops = {
+	.ssthresh = half, .undo_cwnd = half, .cong_avoid = tcp_reno_cong_avoid, .name = "half", .owner = THIS_MODULE
+};
+static int __init begin(void) { return tcp_register_congestion_control(&ops); }
+module_init(begin);
+"""
+
+
+def source_of(tmp_path: Path, text: str = HALF) -> algorithms.Built:
+    file = tmp_path / "tcp_half.c"
+    file.write_text(text)
+    return algorithms.build(str(file))
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
+def test_a_module_is_of_the_revision_that_its_kernel_was_built_of(tree: Path, tmp_path: Path) -> None:
+    source = source_of(tmp_path)
+    before = add(f"{tree}@HEAD~1")
+    assert modules.module(before, source).read_text() == f"one\n{HALF}"
+    after = add(f"{tree}@HEAD")
+    assert modules.module(after, source).read_text() == f"two\n{HALF}"
+    with pytest.raises(
+        KernelUnsupported, match=rf"has nothing left .* knee kernel add '{re.escape(str(tree))}@HEAD~1'$"
+    ):
+        modules.module(before, source)
+    assert modules.module(add(f"{tree}@HEAD~1"), source).read_text() == f"one\n{HALF}"
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
+def test_what_is_no_module_of_a_kernel_is_refused(tree: Path, tmp_path: Path) -> None:
+    kernel = add(str(tree), name="mine")
+    (tmp_path / "mine.c").write_text(outline.of("mine"))
+    with pytest.raises(KernelUnsupported, match=r"got an algorithm for the contract of cc\.h; expected"):
+        modules.module(kernel, algorithms.build(str(tmp_path / "mine.c")))
+    with pytest.raises(KernelUnsupported, match=r"the guest kernel mine does not let modules use absent\(\)\.$"):
+        modules.module(kernel, source_of(tmp_path, f"{HALF}/* absent */"))
+    with pytest.raises(KernelUnsupported, match="has nothing left that a module could be built with"):
+        modules.module(replace(kernel, work=""), source_of(tmp_path))
+
+
+def test_what_a_module_does_not_need_of_a_source_goes(tmp_path: Path) -> None:
+    kept = ["Makefile", "include/net/tcp.h", "scripts/mod/modpost", "arch/um/include/a.h", "net/ipv4/tcp_dctcp.h"]
+    for name in (*kept, "vmlinux.o", "net/ipv4/tcp.o", "arch/arm/include/a.h", "drivers/net/tun.c"):
+        (tmp_path / "source" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "source" / name).touch()
+    (tmp_path / "build").mkdir()
+    modules.prune(tmp_path / "source", tmp_path / "build")
+    left = [path.relative_to(tmp_path / "source") for path in (tmp_path / "source").rglob("*") if path.is_file()]
+    assert sorted(map(str, left)) == sorted(kept)
+
+
+def test_the_folder_of_a_build_goes_with_the_last_of_its_kernels(tree: Path) -> None:
+    first, second = add(f"{tree}@HEAD~1"), add(f"{tree}@HEAD")
+    cache.remove(first.name)
+    assert second.built_in.is_dir()
+    cache.remove(second.name)
+    assert not second.built_in.exists()
 
 
 def test_a_build_that_fails_tells_the_compiler_s_own_lines_and_keeps_the_kernel_before(tree: Path) -> None:

@@ -40,6 +40,12 @@ pub fn enter_lab(py: Python<'_>, parent: i32) -> PyResult<()> {
     knee_lab::enter(parent).map_err(|error| errors::kernel(py, &error))
 }
 
+/// Loads a module into the kernel; see `knee_lab::load_module`.
+#[pyfunction]
+pub fn load_module(path: PathBuf, words: &str) -> PyResult<()> {
+    Ok(knee_lab::load_module(&path, words)?)
+}
+
 /// Runs the cell; raises what the watcher raised, or what went wrong.
 pub fn run(
     py: Python<'_>,

@@ -54,7 +54,7 @@ mod _core {
     #[pymodule_export]
     use crate::import::{client_output, import_files, importers, recognise_import};
     #[pymodule_export]
-    use crate::kernel::{LabOutput, enter_lab};
+    use crate::kernel::{LabOutput, enter_lab, load_module};
     #[pymodule_export]
     use crate::learn::{Learner, learner_registry};
     #[pymodule_export]

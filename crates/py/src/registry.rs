@@ -66,6 +66,7 @@ fn of_algorithm<'py>(
     dict.set_item("params", params)?;
     dict.set_item("kernel_name", algorithm.kernel_name())?;
     dict.set_item("state_bytes", algorithm.state_bytes())?;
+    dict.set_item("private_bytes", algorithm.private_bytes())?;
     Ok(dict)
 }
 

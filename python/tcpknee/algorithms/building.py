@@ -37,7 +37,7 @@ HEADERS = compiler.HEADERS
 class Built:
     """An algorithm of a file, compiled.
 
-    `state_bytes` is what it keeps of a connection.
+    `state_bytes` is what it keeps of a connection; of a source of the kernel, what it asks of the kernel for that.
 
     `path` is as the user wrote it, and `name` what the algorithm calls itself. `sources` holds the text of the file and
     of those of its folder that it includes, by their names there, itself first; `digest` is theirs. `may_be_quoted`:
@@ -78,7 +78,7 @@ def of_sources(path: str, sources: Mapping[str, str], *, may_be_quoted: bool = T
         if kind == "kernel":
             raise kernel_source.is_none(error, path) from None
         raise UsageError(f"{path}: {error}. `knee new algorithm NAME` writes an outline.") from None
-    if kind == "kernel" and kernel_source.has_larger_state(so_path):
+    if (about["private_bytes"] or 0) > kernel_source.LINUX_STATE_BYTES:
         say.warn(
             f"Note: {path} keeps more of a connection than the {kernel_source.LINUX_STATE_BYTES} bytes that Linux "
             "gives (ICSK_CA_PRIV_SIZE): stock kernels cannot have it."
@@ -86,7 +86,8 @@ def of_sources(path: str, sources: Mapping[str, str], *, may_be_quoted: bool = T
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,31}", about["name"]):
         got = f'"{say.printable(about["name"])}"' if may_be_quoted else "another one"
         raise UsageError(f"{path}: CC_ALGORITHM: the name: got {got}; expected 32 letters, digits and _ at most.")
-    return Built(path, about["name"], kind, digest, dict(sources), so_path, about["state_bytes"], may_be_quoted)
+    state_bytes = about["private_bytes"] or about["state_bytes"]
+    return Built(path, about["name"], kind, digest, dict(sources), so_path, state_bytes, may_be_quoted)
 
 
 def _digest(parts: Iterable[str]) -> str:

@@ -299,7 +299,7 @@ def said(path: str, sources: Mapping[str, str], output: str, may_be_quoted: bool
             where = path if name == next(iter(sources)) else text.beside(path, name)
             lines.append(say.printable(f"{where}:{found['line']}: {found['said']}"))
         elif found and _is_ours(name):
-            others.append(say.printable(f"{path}: {found['said']} ({Path(found['file']).name}:{found['line']})"))
+            others.append(say.printable(f"{path}: {found['said']} ({name}:{found['line']})"))
         elif found := _UNDEFINED.search(line):
             others.append(
                 say.printable(f"{path}: calls {found['name']}, which is not there; expected functions of its own.")

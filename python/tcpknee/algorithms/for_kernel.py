@@ -59,7 +59,7 @@ def add(one: naming.Named, *, compiled: bool = True) -> None:
     if one.built.kind != "contract":
         raise UsageError(
             f"{one.built.path}: got a source of the Linux kernel; expected one for the contract of cc.h, which goes "
-            "into a running kernel as BPF. Build it as a module, or boot a kernel that has it (docs/kernels.md)."
+            "into a running kernel as BPF. A guest runs it: --engine guest --kernel 6.12 (docs/kernels.md)."
         )
     about = _core.load_algorithm(one.built.so_path, one.built.digest, one.name)
     own = str(about["kernel_name"])

@@ -8,6 +8,7 @@ with its names and lines. Ops whose arguments were others once are told by what 
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -35,6 +36,17 @@ _FLAGS = (
 _LINK = ("-shared", "-nodefaultlibs", "-nostartfiles", "-Wl,-z,defs")
 
 _FIRST = "knee_first.c"
+
+_LOADER = b"""\
+#include <dlfcn.h>
+
+int main(int count, char **words)
+{
+	return count != 2 || !dlopen(words[1], RTLD_NOW);
+}
+"""
+_LOAD_SECONDS = 5
+"""For a module_init(), which takes some us."""
 
 _STATE_TOO_LARGE = re.compile(r"static assertion failed.*ICSK_CA_PRIV_SIZE")
 _NOT_CONSTANT = re.compile(
@@ -106,11 +118,6 @@ def is_none(error: UsageError, path: str) -> UsageError:
     return UsageError(f"{path}: {error}.")
 
 
-def has_larger_state(so_path: Path) -> bool:
-    """Did the file ask for more than Linux gives? Its object says so."""
-    return f"than the {LINUX_STATE_BYTES} bytes of Linux".encode() in so_path.read_bytes()
-
-
 def _compile(
     path: str, sources: Mapping[str, str], words: Sequence[str], headers: Path, folder: Path, may_be_quoted: bool
 ) -> None:
@@ -123,7 +130,7 @@ def _compile(
     search = [f"-I{package}", f"-I{headers}", "-Iheaders"]
     defines = _defines(sources)
     objects: list[str] = []
-    first, *others = _units(sources)
+    first, *others = units(sources)
     with writing.replacing(folder / _FIRST, make=True) as file:
         file.write(_first(first, sources[first]).encode())
     for number, name in enumerate([f"./{_FIRST}", *map(compiler.in_folder, others)]):
@@ -137,13 +144,33 @@ def _compile(
             remedy = None if number else _remedy(said, sources, defines)
             if remedy is None:
                 raise UsageError(_refusal(path, sources, said, may_be_quoted))
-            defines.append(remedy)
+            defines = [each for each in defines if each.partition("=")[0] != remedy.partition("=")[0]] + [remedy]
         objects.append(f"{number}.o")
     adapter = [str(package / name) for name in ("adapter.c", "offered.c")]
     flags = [*_FLAGS, *compiler.of_kind(words), *defines, *search, *_LINK]
     said = compiler.run([*words, *flags, *adapter, *objects, "-o", "object"], folder)
     if said is not None:
         raise UsageError(_refusal(path, sources, said, may_be_quoted))
+    _load_once(path, words, folder)
+
+
+def _load_once(path: str, words: Sequence[str], folder: Path) -> None:
+    """Has a process of its own load the object, since its module_init() runs then. Raises `UsageError` where that does
+    not end well."""
+    with writing.replacing(folder / "load.c") as file:
+        file.write(_LOADER)
+    said = compiler.run([*words, "load.c", "-o", "load", "-ldl"], folder)
+    if said is not None:
+        raise UsageError(f"{path}: cannot be tried here: {say.printable(said.strip()[:300])}")
+    words = ["/bin/sh", "-c", 'ulimit -c 0; ./load ./object; echo "code $?"']
+    said = compiler.run(words, folder, of_compiler=False, seconds=_LOAD_SECONDS) or ""
+    found = re.search(r"code (\d+)\n$", said)
+    code = int(found[1]) if found else 0
+    if found and not code:
+        return
+    name = signal.Signals(code - 128).name if code > 128 else "SIGXCPU" if not found else ""
+    did = "does not end" if name in ("SIGXCPU", "SIGKILL") else compiler.DID.get(name, f"ended with code {code}")
+    raise UsageError(f"{path}: its module_init() {did}; expected it to register its algorithm and return 0.")
 
 
 def _first(name: str, content: str) -> str:
@@ -155,7 +182,7 @@ def _first(name: str, content: str) -> str:
     return "\n".join([f'#include "{compiler.in_folder(name)}"', *lines, ""])
 
 
-def _units(sources: Mapping[str, str]) -> list[str]:
+def units(sources: Mapping[str, str]) -> list[str]:
     """The files that are compiled, the algorithm's first; not those that another one includes."""
     included = {
         str(PurePosixPath(name).parent / other) for name, content in sources.items() for other in text.includes(content)
@@ -174,7 +201,8 @@ def _defines(sources: Mapping[str, str]) -> list[str]:
         "KNEE_OLD_CONG_AVOID": r"cong_avoid\s*\(\s*struct\s+sock\s*\*\s*\w+\s*,\s*u32\s+\w+\s*,\s*u32\s+in_flight\s*\)",
         f"KNEE_HZ={_HZ}": r"(?m)^[ \t]*#[ \t]*(?:el)?if\b.*\bHZ\b",
     }
-    return [f"-D{name}" for name, pattern in asked.items() if re.search(pattern, bare)]
+    found = [f"-D{name}" for name, pattern in asked.items() if re.search(pattern, bare)]
+    return [f"-DKNEE_PRIVATE_BYTES={LINUX_STATE_BYTES}", *found]
 
 
 def _remedy(said: str, sources: Mapping[str, str], defines: Sequence[str]) -> str | None:

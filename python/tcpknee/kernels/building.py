@@ -20,7 +20,7 @@ from pathlib import Path
 from tcpknee import _core
 from tcpknee.errors import KernelUnsupported
 
-from . import cache, debian, guest, trees
+from . import cache, debian, guest, modules, trees
 from .cache import Kernel
 from .trees import Tree
 
@@ -160,8 +160,13 @@ def _add(
             version = _version(_text(source / "Makefile") or "", what)
             is_repeatable = _patch(source, {name: _text(source / name) for name in PATCHED})
     with phase(f"Building Linux {what} (minutes at first, seconds after a change)"):
+        modules.forget(work)
         config = _configure(source, build, what)
         _make(source, build, what, f"-j{len(os.sched_getaffinity(0))}", "linux")
+        _make(source, build, what, "modules_prepare")
+        # What modules may use. It has none of its own; before 5.8 that file has its last name at once.
+        if (build / "vmlinux.symvers").is_file():
+            shutil.copyfile(build / "vmlinux.symvers", build / "Module.symvers")
         release = _make(source, build, what, "-s", "kernelrelease").strip().splitlines()[-1]
     with phase("Booting it once"):
         algorithms = guest.algorithms(build / "linux")
@@ -175,10 +180,12 @@ def _add(
         "built": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M"),
         "is_repeatable": is_repeatable and version >= ONE_GENERATOR,
         "algorithms": algorithms,
+        "work": work.name,
     }
     kept = cache.keep(new, build / "linux", facts)
+    modules.note(work, kept)
     if not tree:
-        shutil.rmtree(work)
+        modules.prune(source, build)
         if not package:
             file.unlink()
     return kept

@@ -33,7 +33,8 @@ class Kernel:
 
     `name` is what the user calls it and `release` what it calls itself. `origin` is the package or the tree, `digest`
     that of the tree's files and `config` that of its configuration. `compiler` built it on `built` (UTC).
-    `is_repeatable`: its random numbers come from the scenario's seed. `algorithms`: its congestion controls.
+    `is_repeatable`: its random numbers come from the scenario's seed. `algorithms`: its congestion controls. `work`
+    names the folder where it was built; empty where that was before modules could be.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Kernel:
     is_repeatable: bool
     algorithms: tuple[str, ...]
     folder: Path = field(compare=False)
+    work: str = ""
 
     @property
     def program(self) -> Path:
@@ -55,6 +57,11 @@ class Kernel:
     def facts(self) -> dict[str, Any]:
         """What `kernel.json` holds, and a run's manifest of it."""
         return {name: value for name, value in asdict(self).items() if name != "folder"}
+
+    @property
+    def built_in(self) -> Path:
+        """Where it was built: what modules of it need is there."""
+        return home() / ".work" / self.work
 
 
 def home() -> Path:
@@ -159,5 +166,8 @@ def keep(folder: Path, program: Path, facts: dict[str, Any]) -> Kernel:
 
 
 def remove(name: str) -> None:
-    """Removes a kernel. Raises `KernelUnsupported` where there is none."""
-    shutil.rmtree(find(name).folder)
+    """Removes a kernel, and where it alone was built. Raises `KernelUnsupported` where there is none."""
+    gone = find(name)
+    shutil.rmtree(gone.folder)
+    if gone.work and gone.work not in (kernel.work for kernel in kernels()):
+        shutil.rmtree(gone.built_in, ignore_errors=True)

@@ -33,15 +33,15 @@ def main() -> int:
         try:
             if "call" in request:
                 (file,) = start["algorithm_files"]
-                _say({"played": json.loads(_core.play_call(file["name"], file["digest"], request["call"]))})
+                labworker.say({"played": json.loads(_core.play_call(file["name"], file["digest"], request["call"]))})
                 continue
             _run(scenario, request, start["part"])
         except TcpkneeError as error:
-            _say({"error": type(error).__name__, "message": str(error)})
+            labworker.say({"error": type(error).__name__, "message": str(error)})
         except OSError as error:
-            _say({"error": "EngineError", "message": labworker.not_written(error)})
+            labworker.say({"error": "EngineError", "message": labworker.not_written(error)})
         else:
-            _say({"done": True})
+            labworker.say({"done": True})
     return 0
 
 
@@ -51,7 +51,7 @@ def _run(scenario: _core.Scenario, request: Mapping[str, Any], part: int) -> Non
     from . import folder, tables
 
     def progress(now_ns: int) -> None:
-        _say({"t_ns": now_ns})
+        labworker.say({"t_ns": now_ns})
 
     cell, rep = request["cell"], request["rep"]
     if "noise_ns" in request:
@@ -62,10 +62,6 @@ def _run(scenario: _core.Scenario, request: Mapping[str, Any], part: int) -> Non
     os.lseek(part, 0, os.SEEK_SET)
     with pa.PythonFile(os.fdopen(os.dup(part), "wb"), mode="w") as sink:
         folder.write_streams(sink, found)
-
-
-def _say(said: Mapping[str, Any]) -> None:
-    print(json.dumps(said), flush=True)
 
 
 if __name__ == "__main__":

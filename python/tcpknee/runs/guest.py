@@ -20,8 +20,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tcpknee.algorithms import naming
 from tcpknee.errors import KernelUnsupported
-from tcpknee.kernels import cache, guest
+from tcpknee.kernels import cache, guest, modules
 
 from .job import Job
 from .kernel import Kernel, lines
@@ -47,7 +48,13 @@ class Guests(Kernel):
     def request(self, index: int) -> dict[str, Any]:
         chosen = self.of_cell[index]
         kernels = {chosen.kernel.name: chosen.kernel.release}
-        return {"algorithms": chosen.names, "kernels": kernels, "boot": chosen.boot, "host_settings": {}}
+        return {
+            "algorithms": chosen.names,
+            "kernels": kernels,
+            "boot": chosen.boot,
+            "modules": chosen.modules,
+            "host_settings": {},
+        }
 
     def command(self, index: int) -> tuple[str, ...]:
         program = self.of_cell[index].kernel.program
@@ -62,29 +69,46 @@ def engine(job: Job) -> Iterator[Kernel]:
 
 
 class _Chosen:
-    """The kernel of a cell, its names of the algorithms, and the words about them on its command line."""
+    """The kernel of a cell, its names of the algorithms, the words about them on its command line, and the modules of
+    users' files that it loads: of each its path, its words and the file's."""
 
     def __init__(self, job: Job, index: int, kernel: cache.Kernel) -> None:
         self.kernel = kernel
         self.names: dict[str, str] = {}
+        self.modules: list[tuple[str, str, str]] = []
+        files = {one.name: one.built for one in naming.used_by(job.scenario)}
         told: dict[str, list[str]] = {}
         for variant, (called, params, of_flow) in job.scenario.variants(index).items():
-            if called not in kernel.algorithms:
+            if called in files:
+                words = [f"{name}={value}" for name, value in params.items()]
+            elif called in kernel.algorithms:
+                words = _params(called, params, job.file)
+            else:
                 raise KernelUnsupported(
                     f"{job.file}: got the algorithm {called}; the guest kernel {kernel.name} has "
                     f"{', '.join(kernel.algorithms)}. Our builds cannot be loaded into a guest, which has no BPF "
-                    "struct_ops."
+                    "struct_ops; a source of the kernel can, by its path: ./tcp_x.c."
                 )
-            self.names[variant] = called
-            words = _params(called, params, job.file)
             # Far ends send next to nothing, and have what the flows have.
             if of_flow and told.setdefault(called, words) != words:
                 raise KernelUnsupported(
                     f"{job.file}: has flows of {called} with other parameters beside each other; a kernel has one "
                     "value of each. Run them in cells of their own, or with the engine sim."
                 )
-        self.boot = [word for words in told.values() for word in words]
+            self.names[variant] = called
+        self.boot = [word for called, words in told.items() if called not in files for word in words]
+        for called in dict.fromkeys(name for name in self.names.values() if name in files):
+            # Others of a scenario have longer names, which may begin alike.
+            named = f"knee{len(self.modules) or ''}_{files[called].name}"[:_MOST_NAME]
+            module = modules.module(kernel, files[called])
+            self.modules.append(
+                (str(module), " ".join([f"knee_name={named}", *told.get(called, ())]), files[called].path)
+            )
+            self.names |= {variant: named for variant, name in self.names.items() if name == called}
 
+
+_MOST_NAME = 15
+"""Characters of a congestion control's name: TCP_CA_NAME_MAX less its end."""
 
 _SAME = {
     "cubic": ("beta", "bic_scale", "fast_convergence", "tcp_friendliness"),

@@ -12,6 +12,9 @@ import struct
 import sys
 from pathlib import Path
 
+from tcpknee import _core
+from tcpknee.errors import KernelUnsupported
+
 from . import labworker
 
 _RESEED, _ADD = 0x5207, 0x40085203
@@ -22,6 +25,12 @@ def main() -> int:
     """As `labworker.main`."""
     text = sys.stdin.read()
     request = json.loads(text)
+    try:
+        for path, words, file in request["modules"]:
+            _load(path, words, file)
+    except KernelUnsupported as error:
+        labworker.say({"error": "KernelUnsupported", "message": str(error)})
+        return 1
     scenario = labworker.parsed(request)
     for name, value in scenario.check_lab().items():
         Path("/proc/sys", *name.split(".")).write_text(f"{value}\n", encoding="utf-8")
@@ -37,6 +46,17 @@ def main() -> int:
     os.close(chance)
     sys.stdin = io.StringIO(text)
     return labworker.main()
+
+
+def _load(path: str, words: str, file: str) -> None:
+    """Loads a module, the algorithm of a user's file."""
+    try:
+        _core.load_module(path, words)
+    except OSError as error:
+        raise KernelUnsupported(
+            f"{file}: the guest kernel {os.uname().release} does not take its module with {words}: {error.strerror}. "
+            "Expected a module_init() that registers it and returns 0, and parameters that are its own."
+        ) from None
 
 
 if __name__ == "__main__":

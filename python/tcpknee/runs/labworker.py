@@ -4,7 +4,8 @@
 
 REQUEST is an object: `scenario` `file` (text and name), `files` (text of each file that the scenario names, by its
 path), `algorithm_files` (of each file whose algorithm it names: `path` `name` `digest` and the shared `object`),
-`kernels` (what built ones call themselves, by their names), `cell` `rep`, `algorithms` (what the kernel calls each of
+`kernels` (what built ones call themselves, by their names), `modules` (of a guest: each a path, its words and the file
+that it is of), `cell` `rep`, `algorithms` (what the kernel calls each of
 the scenario's), `output` (folder for what programs print), `host_settings` (what was set for the whole machine),
 `seed` (of a guest kernel's random numbers), `part` (descriptor for the tables), `parent` (who asks); where the
 scenario has programs, `user` (whom they run as) and `run_as` (what it takes to become that user, or null).
@@ -39,12 +40,12 @@ def main() -> int:
         _core.enter_lab(request["parent"])
         _run(request)
     except TcpkneeError as error:
-        _say({"error": type(error).__name__, "message": str(error)})
+        say({"error": type(error).__name__, "message": str(error)})
         return 1
     except OSError as error:
-        _say({"error": "EngineError", "message": not_written(error)})
+        say({"error": "EngineError", "message": not_written(error)})
         return 1
-    _say({"done": True})
+    say({"done": True})
     return 0
 
 
@@ -75,7 +76,7 @@ def _run(request: Mapping[str, Any]) -> None:
         request["rep"],
         algorithms=request["algorithms"],
         output=str(output),
-        progress=_say,
+        progress=say,
         run_as=json.dumps(request["run_as"]) if request.get("run_as") else None,
     )
     import pyarrow as pa
@@ -97,7 +98,8 @@ def _run(request: Mapping[str, Any]) -> None:
         folder.write_streams(sink, tables.with_note(found, note))
 
 
-def _say(said: Mapping[str, Any]) -> None:
+def say(said: Mapping[str, Any]) -> None:
+    """Tells who asked, in a line."""
     print(json.dumps(said), flush=True)
 
 
