@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "random_ops.h"
+#include "cc_random.h"
 
 #define OPS_PER_SEQUENCE 500
 

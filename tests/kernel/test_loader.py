@@ -20,7 +20,7 @@ from building import ALGORITHMS, kernel_name, run
 from lab import available, registered_maps
 from leftovers import new_namespace, noted
 from tcpknee import _core
-from tcpknee.algorithms import outline
+from tcpknee.algorithms import building, for_kernel, naming, outline
 from waiting import PATIENCE_SEC, until
 
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
@@ -100,6 +100,21 @@ def test_what_the_verifier_refuses_of_a_file_is_said(tmp_path: Path) -> None:
     file.write_text(outline.of("mine").replace(grow, "for (;;) *(volatile u32 *)&out->ret = 0;"), encoding="utf-8")
     assert "the verifier refuses it" in knee("load", str(file), code=2)
     assert "knee_mine" not in available()
+
+
+def test_a_file_that_does_another_thing_as_bytecode_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "mine.c"
+    text = outline.of("mine")
+    begin = text.index("static void mine_ssthresh")
+    other = text[:begin] + text[begin:].replace("\n}", "\n#ifdef __bpf__\n\tout->ret++;\n#endif\n}", 1)
+    for content, ok, said in (
+        (text, True, "of 2,000 drawn sequences"),
+        (other, False, "host and kernel differ at seed"),
+    ):
+        file.write_text(content, encoding="utf-8")
+        (named,) = naming.named([building.build(str(file))])
+        found = for_kernel.replayed(named, 2000)
+        assert found[0] is ok and said in found[1], found
 
 
 def test_a_second_load_finds_the_first_and_changes_nothing() -> None:

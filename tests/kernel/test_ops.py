@@ -19,8 +19,9 @@ SANITIZERS = ("-O1", "-fsanitize=undefined,address", "-fno-sanitize-recover=all"
 
 def build(source: str, compiler: str, *flags: str) -> Path:
     """Compiles a test program together with every algorithm, once for all test processes; its path."""
-    # cc_total.c is a program.
-    folder, algorithms = BUILD / "tests", sorted({*(ROOT / "cc").glob("*.c")} - {ROOT / "cc/cc_total.c"})
+    # These two are programs.
+    programs = {ROOT / "cc/cc_total.c", ROOT / "cc/cc_replay.c"}
+    folder, algorithms = BUILD / "tests", sorted({*(ROOT / "cc").glob("*.c")} - programs)
     command = (compiler, *C_FLAGS, source, *map(str, algorithms), *flags)
     contents = hashlib.sha256("\0".join(command).encode())
     for file in (ROOT / source, *sorted((ROOT / "tests/kernel").glob("*.h")), *sorted((ROOT / "cc").glob("*.[ch]"))):
@@ -45,7 +46,7 @@ def replay_ops(kernel: None) -> Path:
     compiler = os.environ.get("CC", "cc")
     probes.need_programs(compiler)
     probes.need_header("bpf/libbpf.h", "libbpf-dev")
-    return build("tests/kernel/replay_ops.c", compiler, "-O2", "-lbpf")
+    return build("cc/cc_replay.c", compiler, "-O2", "-lbpf")
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -28,6 +28,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     # What is asked of the kernel is a test of tests/kernel.
     monkeypatch.setattr(checking, "_in_kernel", lambda named: checking.Finding("goes into this kernel", None, ""))
+    monkeypatch.setattr(checking, "_equal", lambda named: checking.Finding("equal host and bytecode", None, ""))
     return tmp_path
 
 
@@ -60,8 +61,8 @@ def test_a_new_algorithm_is_reno_under_its_own_name_and_overwrites_nothing(here:
 def test_a_good_file_is_found_good() -> None:
     found = checking.check(written(), 1)
     assert [one.asked for one in found] == list(checking._ASKED)
-    assert [one.ok for one in found] == [True, True, True, True, None, True]
-    assert "drawn calls" in found[3].words and found[5].words.startswith("on 8 paths")
+    assert [one.ok for one in found] == [True, True, True, True, None, None, None, True]
+    assert "drawn calls" in found[3].words and found[7].words.startswith("on 8 paths")
 
 
 UNDO = "out->ret = cc_reno_undo_cwnd(in, out);"
@@ -97,10 +98,10 @@ def test_what_the_user_has_loaded_is_left_alone(here: Path, monkeypatch: pytest.
 
 def test_what_hangs_on_a_failure_is_not_asked(here: Path) -> None:
     found = checking.check(written(UNDO, "double x = 1;"), 1)
-    assert [one.ok for one in found] == [False, None, None, None, None, None]
+    assert [one.ok for one in found] == [False, *[None] * 7]
     ended = knee("check", "./mine.c", "--json", cwd=here)
     assert ended.code == 1
-    assert [one["ok"] for one in json.loads(ended.out)["findings"]] == [False, None, None, None, None, None]
+    assert [one["ok"] for one in json.loads(ended.out)["findings"]] == [False, *[None] * 7]
 
 
 def test_what_does_not_compile_is_answered_there(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +109,7 @@ def test_what_does_not_compile_is_answered_there(here: Path, monkeypatch: pytest
     written(UNDO, "out->ret = nowhere; out->ret = elsewhere;")
     for file, answers in (("./mine.c", [True, False]), ("./tcp_x.c", [None, False])):
         found = checking.check(file, 1)
-        assert [one.ok for one in found] == [*answers, None, None, None, None], found
+        assert [one.ok for one in found] == [*answers, *[None] * 6], found
     wide = _table(checking.check("./mine.c", 1), None)
     assert any(re.fullmatch(r"compiles +NO .*nowhere.*; .*elsewhere.*", line) for line in wide), wide
     narrow = _table(checking.check("./mine.c", 1), 60)
@@ -128,17 +129,17 @@ def test_what_cannot_be_asked_is_no_answer(here: Path, monkeypatch: pytest.Monke
 def test_what_goes_wrong_on_a_path_is_said_with_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiler, "sanitized", lambda *given: (True, ""))
     found = checking.check(written(GROW, "out->snd_cwnd += acked / (in->lost + s->hystart);"), 1)
-    assert found[5].ok is False
+    assert found[7].ok is False
     assert re.match(
         r"mine divides by zero in cong_avoid, at [\d.]+ s, where path\.rate = .*, path\.rtt = .*, path\.loss = ",
-        found[5].words,
-    ), found[5].words
+        found[7].words,
+    ), found[7].words
 
 
 def test_an_algorithm_that_stands_still_is_seen() -> None:
     path = written(GROW, "(void)acked; out->snd_cwnd = 1;")
     found = checking.check(path, 1)
-    assert found[5].ok is False and "stands still" in found[5].words
+    assert found[7].ok is False and "stands still" in found[7].words
 
 
 def test_a_call_that_a_run_wrote_down_is_made_again(here: Path) -> None:

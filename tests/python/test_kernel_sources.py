@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections import namedtuple
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ import pytest
 import tcpknee
 from support import knee
 from tcpknee.algorithms import building, kernel_source
-from tcpknee.errors import UsageError
+from tcpknee.errors import KernelUnsupported, UsageError
+from tcpknee.kernels import cache, modules
+from tcpknee.runs import checking
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 
@@ -259,6 +262,25 @@ def test_a_check_asks_of_its_private_area_and_not_of_the_adapters_state() -> Non
     found = {one["asked"]: one["ok"] for one in json.loads(done.out)["findings"]}
     assert found["compiles"] and found["fits 104 bytes"] and found["carries data"]
     assert found["bears any call"] is None
+    assert found["builds in guests"] is None, "no kernel was added"
+
+
+def test_a_check_asks_each_kernel_that_was_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    def module(kernel: str, built: building.Built) -> None:
+        if kernel == "6.12":
+            raise KernelUnsupported(f"{built.path}: the guest kernel 6.12 does not let modules use absent().")
+
+    Named = namedtuple("Named", "name")
+    built = building.build(half())
+    for names, ok, said in (
+        (("7.2",), True, "of Linux 7.2"),
+        (("6.12", "7.2"), False, "does not let modules use absent"),
+    ):
+        monkeypatch.setattr(cache, "kernels", lambda names=names: map(Named, names))
+        monkeypatch.setattr(modules, "can_build", lambda kernel: True)
+        monkeypatch.setattr(modules, "module", lambda kernel, built: module(kernel.name, built))
+        found = checking._in_guests(built)
+        assert found.ok is ok and said in found.words
 
 
 def scenario(algorithm: str) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from tcpknee import _core
+from tcpknee import _core, say, writing
 from tcpknee.errors import UsageError
 
 from . import compiler, naming
@@ -40,6 +41,9 @@ _FLAGS = (
 _SYSTEM = (Path("/usr/include"), Path("/usr/lib"))
 """Headers of the host's that ours include."""
 
+_REPLAY_SECONDS = 60
+"""For all of it, which takes a second."""
+
 _MOST_NAME = 15
 """Characters of a congestion control's name: TCP_CA_NAME_MAX less its end."""
 
@@ -67,6 +71,27 @@ def add(one: naming.Named, *, compiled: bool = True) -> None:
     defines = [] if called == own else [f"-DCC_KERNEL_NAME={called}"]
     both = (_object(one, [*defines, *further]) if compiled else b"" for further in ([], ["-DCC_BPF_CONG_CONTROL_2"]))
     _core.add_object(one.name, called, [param["name"] for param in about["params"]], *both)
+
+
+def replayed(one: naming.Named, sequences: int) -> tuple[bool | None, str]:
+    """Whether its bytecode does in this kernel what it does on the host, in so many drawn sequences of ops, and what
+    they showed; None: it cannot be asked. Needs root. Raises `UsageError` where it is no BPF."""
+    built, words = one.built, compiler.command(one.built.path)
+    with writing.spill_folder() as folder:
+        with writing.replacing(folder / "object") as file:
+            file.write(_object(one, ["-DCC_BPF_REPLAY"]))
+        flags = ["-O2", "-std=gnu11", "-DCC_FILE", "-DCC_FILE_HAS_LIBC", f"-I{HEADERS}", "-o", "program"]
+        sources = [str(HEADERS / "cc_replay.c"), str(built.so_path)]
+        if failure := compiler.run([*words, *flags, *sources, "-lbpf"], folder):
+            return None, say.printable(
+                f"because its program does not compile (apt install libbpf-dev): {failure[:200]}"
+            )
+        said = compiler.run(
+            ["./program", one.built.name, "object", str(sequences)], folder, of_compiler=False, seconds=_REPLAY_SECONDS
+        )
+    line = say.printable((said or "").strip().rpartition("\n")[2][:200])
+    found = re.search(r": (\d+) sequences equal, (\d+) ops", line)
+    return (True, f"{int(found[2]):,} calls of {int(found[1]):,} drawn sequences") if found else (False, line)
 
 
 def _object(one: naming.Named, defines: Sequence[str]) -> bytes:

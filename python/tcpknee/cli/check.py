@@ -28,7 +28,8 @@ _LEAST_ROOM = 20
 @json_option
 def command(file: str, call: Path | None, seconds: int, json: bool) -> int:
     """Say whether an algorithm of your own keeps to the contract, in one table: it has integers only, compiles, fits
-    the 104 bytes that Linux gives a congestion control, bears any call, goes into this kernel, and carries data.
+    the 104 bytes that Linux gives a congestion control, bears any call, goes into this kernel and does the same there,
+    builds in guests, and carries data.
 
     Exit code 0, 1 when something is wrong with it, 2 when it cannot be asked.
 

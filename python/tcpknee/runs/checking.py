@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tcpknee import _core, reading
 from tcpknee.algorithms import building, compiler, kernel_source, naming, text
-from tcpknee.errors import AlgorithmFailed, EngineError, UsageError
+from tcpknee.errors import AlgorithmFailed, EngineError, KernelUnsupported, UsageError
 
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
@@ -38,7 +38,19 @@ class Finding(NamedTuple):
     matters: bool = True
 
 
-_ASKED = ("integers only", "compiles", "fits 104 bytes", "bears any call", "goes into this kernel", "carries data")
+_ASKED = (
+    "integers only",
+    "compiles",
+    "fits 104 bytes",
+    "bears any call",
+    "goes into this kernel",
+    "equal host and bytecode",
+    "builds in guests",
+    "carries data",
+)
+
+_SEQUENCES = 20_000
+"""Of drawn calls, of 11 in the mean: a second."""
 
 
 def check(path: str, seconds: int) -> list[Finding]:
@@ -75,6 +87,8 @@ def _findings(path: str, sources: Mapping[str, str], seconds: int) -> Iterator[F
     yield Finding("bears any call", ok, words)
     (named,) = naming.named([built])
     yield _in_kernel(named)
+    yield _equal(named)
+    yield Finding("builds in guests", None, "because a guest runs sources of the Linux kernel, and this is none")
     yield _carries(named)
 
 
@@ -88,6 +102,8 @@ def _kernel_findings(path: str, sources: Mapping[str, str]) -> Iterator[Finding]
     yield Finding("fits 104 bytes", not is_larger, "stock kernels cannot have it" if is_larger else "", matters=False)
     yield Finding("bears any call", None, other)
     yield Finding("goes into this kernel", None, f"{other}: build it as a module")
+    yield Finding("equal host and bytecode", None, other)
+    yield _in_guests(built)
     yield _carries(*naming.named([built]))
 
 
@@ -112,6 +128,35 @@ def _in_kernel(named: naming.Named) -> Finding:
     except EngineError as error:
         return Finding(asked, False, str(error))
     return Finding(asked, True, f"as {called}")
+
+
+def _equal(named: naming.Named) -> Finding:
+    asked = "equal host and bytecode"
+    if os.geteuid() != 0:
+        return Finding(asked, None, "because it takes root")
+    from tcpknee.algorithms import for_kernel
+
+    try:
+        return Finding(asked, *for_kernel.replayed(named, _SEQUENCES))
+    except UsageError as error:
+        return Finding(asked, None, f"because {error}")
+
+
+def _in_guests(built: building.Built) -> Finding:
+    from tcpknee.kernels import cache, modules
+
+    asked = "builds in guests"
+    kernels = [kernel for kernel in cache.kernels() if modules.can_build(kernel)]
+    if not kernels:
+        return Finding(asked, None, "because no kernel is there that modules can be built for: knee kernel add 6.12")
+    failures = []
+    for kernel in kernels:
+        try:
+            modules.module(kernel, built)
+        except KernelUnsupported as error:
+            failures.append(str(error))
+    names = ", ".join(kernel.name for kernel in kernels)
+    return Finding(asked, not failures, "; ".join(failures) or f"of Linux {names}")
 
 
 def _carries(named: naming.Named) -> Finding:

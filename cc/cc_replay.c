@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * replay_ops ALGORITHM OBJECT SEQUENCES - runs the same random op sequences on
+ * cc_replay ALGORITHM OBJECT SEQUENCES - runs the same random op sequences on
  * the host build and on the BPF bytecode in the kernel, and compares state, in
- * and out byte for byte after every op. Needs root.
+ * and out byte for byte after every op. Needs root. Linked with a file of a
+ * user's own (CC_FILE), ALGORITHM is that one, whatever it is called.
  *
  * A sequence begins with a fresh state; what counts is how many of them were
  * run to their end. One in 64 is long enough for the memories of seconds and
@@ -21,7 +22,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "random_ops.h"
+#include "cc_random.h"
 
 #define LONG_SEQUENCE_OPS 500
 #define SHORT_SEQUENCE_OPS 20
@@ -53,7 +54,7 @@ static int open_machine(struct machine *m, const struct cc_algorithm *a,
 	u32 value_bytes, expected_bytes;
 
 	if (libbpf_get_error(object) || bpf_object__load(object)) {
-		fprintf(stderr, "replay_ops: cannot load %s: %s\n", path,
+		fprintf(stderr, "cc_replay: cannot load %s: %s\n", path,
 			strerror(errno));
 		return 1;
 	}
@@ -61,7 +62,7 @@ static int open_machine(struct machine *m, const struct cc_algorithm *a,
 	map = bpf_object__find_map_by_name(object, "replay_entries");
 	if (!program || !map) {
 		fprintf(stderr,
-			"replay_ops: %s: no program replay or map replay_entries\n",
+			"cc_replay: %s: no program replay or map replay_entries\n",
 			path);
 		return 1;
 	}
@@ -72,7 +73,7 @@ static int open_machine(struct machine *m, const struct cc_algorithm *a,
 			 sizeof(struct cc_out) + sizeof(u64);
 	if (value_bytes != expected_bytes) {
 		fprintf(stderr,
-			"replay_ops: %s: entry of %u bytes, on the host %u\n",
+			"cc_replay: %s: entry of %u bytes, on the host %u\n",
 			path, value_bytes, expected_bytes);
 		return 1;
 	}
@@ -84,7 +85,7 @@ static int open_machine(struct machine *m, const struct cc_algorithm *a,
 		mmap(0, (size_t)m->n_entries * value_bytes,
 		     PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
 	if (m->entries == MAP_FAILED) {
-		fprintf(stderr, "replay_ops: cannot map the entries: %s\n",
+		fprintf(stderr, "cc_replay: cannot map the entries: %s\n",
 			strerror(errno));
 		return 1;
 	}
@@ -97,7 +98,7 @@ static int run_in_kernel(const struct machine *m, u32 n)
 		    .ctx_size_in = sizeof(n));
 
 	if (bpf_prog_test_run_opts(m->program, &opts) || opts.retval) {
-		fprintf(stderr, "replay_ops: %u ops: %s, program returned %u\n",
+		fprintf(stderr, "cc_replay: %u ops: %s, program returned %u\n",
 			n, strerror(errno), opts.retval);
 		return 1;
 	}
@@ -139,7 +140,7 @@ static int check(const struct machine *m, const struct cc_algorithm *a,
 		    compare("in", &r->after.in, in, sizeof(r->after.in)) +
 		    compare("out", &r->after.out, out, sizeof(r->after.out))) {
 			fprintf(stderr,
-				"replay_ops: %s: host and kernel differ at seed %llu, op %u of number %u\n",
+				"cc_replay: %s: host and kernel differ at seed %llu, op %u of number %u\n",
 				a->name, r->seed, r->step, r->op);
 			return 1;
 		}
@@ -183,14 +184,18 @@ int main(int argc, char **argv)
 
 	if (argc != 4) {
 		fprintf(stderr,
-			"usage: replay_ops ALGORITHM OBJECT SEQUENCES\n");
+			"usage: cc_replay ALGORITHM OBJECT SEQUENCES\n");
 		return 2;
 	}
+#ifdef CC_FILE
+	a = cc_file_algorithm;
+#else
 	for (i = 0; i < cc_n_algorithms; i++)
 		if (!strcmp(cc_algorithms[i]->name, argv[1]))
 			a = cc_algorithms[i];
+#endif
 	if (!a) {
-		fprintf(stderr, "replay_ops: no algorithm \"%s\"\n", argv[1]);
+		fprintf(stderr, "cc_replay: no algorithm \"%s\"\n", argv[1]);
 		return 2;
 	}
 	if (open_machine(&m, a, argv[2]))

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * random_ops.h - random sequences of ops over the contract of cc.h, for the
- * tests that run them (fuzz_ops.c on the host, replay_ops.c host and kernel).
+ * cc_random.h - random sequences of ops over the contract of cc.h, for the
+ * programs that run them (fuzz_ops.c of the tests on the host, cc_replay.c on
+ * host and kernel).
  *
  * Two kinds of sequence alternate. A lively one evolves a connection (time
  * passes, packets are delivered and lost) so that an algorithm gets into its
  * deeper states; a wild one takes every word of `in` and `out` at random with
  * a liking for the edges, since every op must be total for every input.
  */
-#ifndef KNEE_RANDOM_OPS_H
-#define KNEE_RANDOM_OPS_H
+#ifndef KNEE_CC_RANDOM_H
+#define KNEE_CC_RANDOM_H
 
 #include <string.h>
 
