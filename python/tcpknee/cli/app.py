@@ -40,6 +40,7 @@ VERBS = {
     "record": "record",
     "report": "report",
     "run": "run",
+    "score": "score",
     "shell": "shell",
     "snapshot": "snapshot",
     "sql": "sql",

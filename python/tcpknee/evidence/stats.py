@@ -87,6 +87,33 @@ def estimate(values: npt.ArrayLike, bounds: tuple[float, float] = UNBOUNDED) -> 
     return Estimate(mean, max(mean - half, bounds[0]), min(mean + half, bounds[1]), n)
 
 
+_PLANNED = 32
+"""Units at which an interval that holds while one looks is narrowest."""
+LEAST_TO_LOOK = 16
+"""Units from which on there is one. From 8 on it erred in 6 % of 1500 sequences of exponential draws, from 16 on in
+4.9 %."""
+
+
+def while_looking(values: npt.ArrayLike, *, of: int = 1) -> Estimate | None:
+    """As `estimate`, with an interval that holds at 95 % however often one looks while units are added, and stops when
+    one likes: an asymptotic confidence sequence (Waudby-Smith et al., Annals of Statistics 52(6) 2024, proposition 5),
+    with Student's t in the place of the normal distribution. `of`: how many are looked at, which share the 5 % that may
+    be wrong."""
+    from scipy.special import ndtr, stdtrit
+
+    known = np.asarray(values, dtype=np.float64)
+    n = len(known)
+    if n < LEAST_TO_LOOK:
+        return Estimate(float(known.mean()), None, None, n) if n else None
+    level = (1 - LEVEL) / of
+    rho = (-2 * np.log(level) + np.log(-2 * np.log(level)) + 1) / _PLANNED
+    wide = n * rho + 1
+    normal = np.sqrt(2 * wide / (n * rho) * np.log(np.sqrt(wide) / level))
+    half = float(stdtrit(n - 1, ndtr(normal)) * known.std(ddof=1) / np.sqrt(n))
+    mean = float(known.mean())
+    return Estimate(mean, mean - half, mean + half, n, identical=half == 0)
+
+
 def ratio(quotients: npt.ArrayLike) -> Estimate | None:
     """The ratio of two measured quantities from its value in each unit: the geometric mean, and the 95 % interval
     of the mean logarithm. So a / b is exactly 1 / (b / a). None where there is no value, or one that is not above 0.
