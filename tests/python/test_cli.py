@@ -19,6 +19,7 @@ import tcpknee
 from support import SMALL, Ended, knee, refused, tables_of
 from tcpknee import _core
 from tcpknee.cli.app import app
+from tcpknee.cli.list import LISTED
 from tcpknee.evidence import metrics
 
 Call = Callable[..., Ended]
@@ -597,3 +598,21 @@ def test_list_says_what_a_file_of_your_own_has(call: Call, tmp_path: Path) -> No
     assert ended.code == 0, ended.err
     assert "mine.beta = 0.5 (0.001 to 0.999, counted in 1/1024)" in ended.out
     assert "cubic.beta" in ended.out
+
+
+def test_help_of_what_can_be_listed_says_the_command(call: Call) -> None:
+    refused(call("help", "keys"), "knee list keys")
+    refused(call("help", "algorithms", "bbr1"), "knee list algorithms bbr1")
+    refused(call("help", "nonsense"), "No such command 'nonsense'")
+    assert not {*LISTED} & {*app.found()}, "none of these is a verb"
+
+
+def test_an_axis_of_one_algorithms_own_parameter_has_a_column_and_verdicts(call: Call) -> None:
+    words = ("compare", "cubic", "bbr1", "--set", "flow.bbr1.cwnd_gain=1,2.5", "--duration", "2s", "--repeat", "2")
+    out = call(*words, "--rate", "10Mbit/s", "--loss", "1%", "-q").out
+    rows = [line.split()[:2] for line in out.splitlines() if " bbr1 " in line and "Mbit" not in line]
+    assert ["1", "bbr1"] in rows and ["2.5", "bbr1"] in rows
+    for value in ("1", "2.5"):
+        assert re.search(rf"goodput: .*bbr1.* cubic .*\(flow\.0\.bbr1\.cwnd_gain {value}\)", out), out
+    verdicts = json.loads(call(*words, "--rate", "10Mbit/s", "--loss", "1%", "-q", "--json").out)["verdicts"]
+    assert {verdict["axes"]["flow.0.bbr1.cwnd_gain"] for verdict in verdicts} == {"1", "2.5"}

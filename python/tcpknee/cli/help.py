@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import click
 
+from tcpknee import provenance
+from tcpknee.errors import UsageError
+
 from . import completion
 
 
@@ -15,5 +18,10 @@ def command(context: click.Context, words: tuple[str, ...]) -> None:
 
     Example: knee help fleet compare
     """
+    from .list import LISTED
+
+    if words and words[0] in LISTED:
+        listed = provenance.command_line("knee", "list", *words)
+        raise UsageError(f'knee help: got "{words[0]}", which is no verb, but can be listed: {listed}')
     group = context.find_root()
     group.command.main([*words, "--help"], prog_name=group.command_path, standalone_mode=False)

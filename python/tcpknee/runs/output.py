@@ -109,7 +109,7 @@ def _by_size(run: Run, room: int | None) -> list[str]:
         return []
     # Who runs beside a group stands in no row of this table but its own.
     own = {f"flow.{group.group}.algorithm" for group in groups}
-    axes = [key for key, _ in run.meta["cells"][0]["axes"] if key not in own]
+    axes = [key for key in _axes(run) if key not in own]
     found = [(group, sizes) for group in groups for sizes in (*group.sizes, None)]
     rows = [
         [*(group.axes.get(key, "") for key in axes), flow_label(group), sizes.label if sizes else "all"]
@@ -187,8 +187,13 @@ class _Number(_Column):
         return (total if self.of_total else group).metrics.get(self.metric)
 
 
+def _axes(run: Run) -> list[str]:
+    """The axes of all cells; a parameter of one algorithm is none of another's."""
+    return list(dict.fromkeys(key for cell in run.meta["cells"] for key, _ in cell["axes"]))
+
+
 def _columns(run: Run) -> list[_Column]:
-    axes = [key for key, _ in run.meta["cells"][0]["axes"] if not key.endswith(".algorithm")]
+    axes = [key for key in _axes(run) if not key.endswith(".algorithm")]
     several = any(len(cell["flows"]) > 1 for cell in run.meta["cells"])
     doubtful = doubts.cells(run.doubts)
     number = [

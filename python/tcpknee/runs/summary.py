@@ -113,12 +113,12 @@ def summarise(
 
 
 def _pairs(found: Sequence[Group]) -> Iterator[Pair]:
-    """Groups of cells that are equal but for one algorithm, then groups that share a cell."""
+    """Groups of cells that are equal but for one algorithm and its own parameters, then groups that share a cell."""
     alike: dict[tuple[object, ...], list[Group]] = {}
     sharing: dict[int, list[Group]] = {}
     for group in found:
-        axis = f"flow.{group.group}.algorithm"
-        rest = tuple((key, value) for key, value in group.axes.items() if key != axis)
+        axis, own = f"flow.{group.group}.algorithm", f"flow.{group.group}.{group.algorithm}."
+        rest = tuple((key, value) for key, value in group.axes.items() if key != axis and not key.startswith(own))
         alike.setdefault((group.group, group.workload, rest), []).append(group)
         sharing.setdefault(group.cell, []).append(group)
     for members in alike.values():
@@ -130,7 +130,9 @@ def _pairs(found: Sequence[Group]) -> Iterator[Pair]:
 def _pair(a: Group, b: Group, *, shared: bool) -> Pair:
     labels = _labels(a, b, shared=shared)
     left, right = (Side(label, group.reps, group.values) for label, group in zip(labels, (a, b), strict=True))
-    axes = {key: value for key, value in a.axes.items() if b.axes.get(key) == value}
+    # Of those that one of them has, which are its own parameters, too.
+    both = {**a.axes, **b.axes}
+    axes = {key: value for key, value in both.items() if value == a.axes.get(key, value) == b.axes.get(key, value)}
     names = _distinct(a, b, compared(a.workload))
     places = (a.cell, b.cell)
     return Pair(left, right, names, shared, places, axes, primary=primary(a.workload), limit=_limit(a, b))
