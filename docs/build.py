@@ -85,8 +85,9 @@ def build(out: Path) -> list[str]:
         _write(out / built, _outside_code(text, _relinked(Path(built).parent, folder, places, linked)))
     for built, source in linked.items():
         _write(out / built, _of_file(source))
+    wrong = broken(sorted(out.rglob("*.md")))
     _write(out / ORDER, _order(out, made, claims, steps))
-    return broken(sorted(out.rglob("*.md")))
+    return wrong
 
 
 def _write(path: Path, text: str) -> None:
@@ -122,6 +123,8 @@ def _order(
     lines: list[tuple[int, str]] = []
     for part in (out / CONTENTS).read_text(encoding="utf-8").split("\n## ")[1:]:
         title, _, text = part.partition("\n")
+        if title == "Validation":
+            lines.append((0, "[Playground](play/index.html)"))
         lines += [(0, title), *below.get(title, [])]
         if title == "Validation":
             continue

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import drawings
 from layout import code, sentence, table
@@ -173,12 +174,9 @@ def _playground(claim: Claim) -> str:
     ):
         return ""
     chosen = {key: _plain(path[key]) for key in OF_PLAYGROUND if key in path}
-    algorithms: list[str] = []
-    for flow in flows:
-        named = flow["algorithm"]
-        algorithms += dict.fromkeys([named] if isinstance(named, str) else named)
-    chosen["flows"] = ",".join(list(dict.fromkeys(algorithms))[:3])
-    fragment = "&".join(f"{key}={value}" for key, value in chosen.items() if value)
+    chosen |= {key: _plain(scenario.get(key)) for key in ("duration", "warmup")}
+    chosen["flows"] = ",".join(_flows(flows))
+    fragment = "&".join(f"{key}={quote(value, safe='/,@')}" for key, value in chosen.items() if value)
     further = [f"path.{key}" for key in path if key not in OF_PLAYGROUND]
     further += [f"{end}.{key}" for end in ("sender", "receiver") for key in scenario.get(end, {})]
     without = f", without {', '.join(map(code, further))}" if further else ""
@@ -186,6 +184,16 @@ def _playground(claim: Claim) -> str:
         f'<a class="md-button" href="../play/index.html#{escape(fragment, quote=True)}">Open in the playground</a>\n\n'
         f"There its algorithms share the path, at one value of each axis{without}."
     )
+
+
+def _flows(flows: Iterable[Mapping[str, Any]]) -> Iterable[str]:
+    """Each algorithm of a flow, once, with its start; the playground's picture holds three."""
+    found: dict[str, str] = {}
+    for flow in flows:
+        named, start = flow["algorithm"], flow.get("start", "0s")
+        for one in [named] if isinstance(named, str) else named:
+            found.setdefault(one, one if start == "0s" else f"{one}@{start}")
+    return list(found.values())[:3]
 
 
 def _plain(value: Any) -> str:

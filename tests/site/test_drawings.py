@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from pathlib import Path
 
@@ -60,8 +61,10 @@ def test_the_race_says_what_was_measured():
 
 
 def test_only_paths_that_the_playground_has_open_there():
-    assert "#rate=50Mbit/s&amp;rtt=40ms&amp;buffer=0.5bdp&amp;queue=fifo&amp;flows=cubic,bbr1" in gallery._playground(
-        gallery.BY_ID["bbr1-vs-cubic-share"]
-    )
+    link = gallery._playground(gallery.BY_ID["bbr1-vs-cubic-share"])
+    wanted = "#rate=50Mbit/s&rtt=40ms&buffer=0.5bdp&queue=fifo&duration=120s&warmup=30s&flows=cubic,bbr1@1s"
+    assert f'href="../play/index.html{html.escape(wanted)}"' in link
+    # What is no address by itself is written as one.
+    assert "loss=1.5%25" in gallery._playground(gallery.BY_ID["loss-1.5"])
     for without in ("redis-cubic-vs-bbr", "cwnd-trace", "pacing-timer"):
         assert gallery._playground(gallery.BY_ID[without]) == ""
