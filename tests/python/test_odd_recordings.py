@@ -13,7 +13,7 @@ import pytest
 
 import odd_recordings
 from support import Ended, refused
-from tcpknee.whatif import fit, host_noise, predict, render
+from tcpknee.whatif import fit, host_noise, predict, render, surrogate
 
 Call = Callable[..., Ended]
 
@@ -37,13 +37,13 @@ def is_answer(ended: Ended) -> bool:
 def test_odd_recordings_get_an_answer_or_a_refusal(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # As little search as there can be.
     for name, value in (
-        ("_MOST_SIMULATIONS", 1),
         ("_AGAIN", 0),
         ("_CANDIDATES", 1),
         ("_RUNGS", (1.2,)),
         ("_STARTS", 1),
     ):
         monkeypatch.setattr(fit, name, value)
+    monkeypatch.setattr(surrogate, "_MOST_STEPS", 0)
     monkeypatch.setattr(host_noise, "TRIED_US", (50.0, 200.0))
     monkeypatch.setattr(predict, "MOST_REHEARSALS", 1)
     # So little search explains no path well, and what is left out is not predicted.

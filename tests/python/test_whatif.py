@@ -235,7 +235,7 @@ def test_predictions_are_rehearsed_but_on_paths_that_others_calibrated() -> None
 def test_a_path_that_many_share_is_rehearsed_though_one_of_them_does_not_get_through(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(f"{fit.__module__}._MOST_SIMULATIONS", 4)
+    monkeypatch.setattr("tcpknee.whatif.surrogate._MOST_STEPS", 2)
     observed = recording(PLAIN, load(*["cubic"] * 12, seconds=3.0))
     (late, *_) = set(range(12)) - observed.telling
     flows = list(load_of(observed).flows)

@@ -58,7 +58,7 @@ def drawn(rng: np.random.Generator) -> Observed:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(4, 16))])
 def test_any_recording_is_fitted_and_predicted(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{fit.__name__}._MOST_SIMULATIONS", 4)
+    monkeypatch.setattr("tcpknee.whatif.surrogate._MOST_STEPS", 2)
     monkeypatch.setattr(f"{fit.__name__}._AGAIN", 1)
     observed = drawn(np.random.default_rng(seed))
     with on_processes(1) as on_all:

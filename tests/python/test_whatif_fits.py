@@ -5,17 +5,19 @@ from __future__ import annotations
 import itertools
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tcpknee.whatif import observation
 from tcpknee.whatif.distance import Features, likeness
-from tcpknee.whatif.fit import fit
+from tcpknee.whatif.fit import explanations, fit
 from tcpknee.whatif.identifiability import judged
 from tcpknee.whatif.model import Path, is_held_back, load_of, simulate
 from tcpknee.whatif.observation import Observed
 from tcpknee.whatif.series import Series, Starved, measured, percentiles
+from tcpknee.whatif.surrogate import proposed
 from tcpknee.whatif.trial import Trial
 from whatif_paths import PLAIN, fitted, held_back, load, recording
 
@@ -219,7 +221,7 @@ def test_of_a_path_that_many_share_those_that_sent_most_are_compared() -> None:
     assert max(many.connections[place].segments for place in others) <= min(
         many.connections[place].segments for place in compared
     )
-    trial = Trial(many, load_of(many), many=True)
+    trial = Trial(many, load_of(many))
     assert len(trial.wanted.parts["goodput"]) == observation.MOST_COMPARED
     goodputs = Features([many.connections[place] for place in compared], many.interval_us).parts["goodput"]
     assert np.array_equal(trial.wanted.parts["goodput"], goodputs)
@@ -229,16 +231,69 @@ def test_of_a_path_that_many_share_those_that_sent_most_are_compared() -> None:
     (last, *_) = others
     late = replace(trial.load.flows[last], start_us=trial.load.duration_us - 1000)
     flows = tuple(late if place == last else flow for place, flow in enumerate(trial.load.flows))
-    hindered = Trial(many, replace(trial.load, flows=flows), many=True)
+    hindered = Trial(many, replace(trial.load, flows=flows))
     assert isinstance(simulate(PLAIN, hindered.load)[last], Starved) and hindered.features(PLAIN) is not None
 
 
-def test_a_search_on_a_path_that_many_share_simulates_fewer_seeds() -> None:
-    pair = recording(PLAIN, load("cubic", "cubic"))
-    for many, seeds in ((False, 2), (True, 1)):
-        trial = Trial(pair, load_of(pair), many=many)
-        trial.measure_chance(PLAIN, random=True)
-        assert len(trial.seeds) == seeds
+@pytest.fixture
+def simulations(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The paths that a search simulates, as it does."""
+    every: list[Path] = []
+
+    def counted(path: Path, *arguments: Any, **keywords: Any) -> list[Series | Starved]:
+        every.append(path)
+        return simulate(path, *arguments, **keywords)
+
+    monkeypatch.setattr(f"{Trial.__module__}.simulate", counted)
+    return every
+
+
+def test_a_search_simulates_some_hundred_times(simulations: list[Path]) -> None:
+    """Of a recording that several explanations are searched for."""
+    observed = recording(Path(9e6, 11_000, 23_000, aggregate_us=4_200), load("cubic", seconds=8.0))
+    found = fit(observed)
+    assert found.explanation == "bursts" and found.misfit < 1.0
+    assert {one.explanation for one in found.tried} >= {"bursts", "queue"}
+    assert 100 < len(simulations) < 300
+
+
+def test_what_costs_more_than_the_best_score_is_not_searched(simulations: list[Path]) -> None:
+    found = fit(recording(PLAIN, load("cubic")))
+    assert {one.explanation for one in found.tried} == {"queue"}
+    assert len(simulations) < 40
+    queue, *others = explanations(found.observed)
+    assert queue.may_be_better(found.best.score + 1.6) and not any(
+        one.may_be_better(found.best.score) for one in others
+    )
+
+
+def test_what_stays_far_behind_is_given_up_and_a_rehearsal_does_not_search_for_it(simulations: list[Path]) -> None:
+    policed = Path(20e6, 30_000, 75_000, policer_rate_bits_per_sec=4e6, policer_burst_bytes=100_000)
+    observed = recording(policed, load("cubic"))
+    found = fit(observed)
+    first = len(simulations)
+    assert found.explanation == "policer" and {"queue", "cross traffic"} <= found.given_up
+    assert not {one.explanation for one in found.tried} & found.given_up
+    again = fit(observed, given_up=found.given_up)
+    assert again.best == found.best
+    assert len(simulations) - first < 0.8 * first
+
+
+def test_a_surrogate_finds_the_best_point_within_its_radius() -> None:
+    """Of features that are linear in two values, with an optimum at (1.5, -1)."""
+    rng = np.random.default_rng(1)
+    slopes, best = rng.standard_normal((2, 12)), np.array([1.5, -1.0])
+    points = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+    rows = (points - best) @ slopes
+
+    def scores(every: np.ndarray) -> np.ndarray:
+        return np.sum(every**2, axis=-1)
+
+    point, gain = proposed(points, rows, 4.0, scores)
+    assert point == pytest.approx(best, abs=0.15)
+    assert gain == pytest.approx(scores(rows[0]), rel=0.05)
+    near, less = proposed(points, rows, 0.5, scores)
+    assert np.linalg.norm(near) == pytest.approx(0.5, abs=0.02) and 0 < less < gain
 
 
 def test_percentiles_are_those_of_numpy() -> None:

@@ -20,6 +20,8 @@ _SHARES = (0.15, 0.3, 0.5, 0.75)
 
 _SLICES = 8
 """Equal parts of a connection's time. Their mean RTTs are compared, which tells when the queue was long."""
+_IN_SLICES = (np.arange(_SLICES) + np.linspace(0, 1, 8)[:, np.newaxis]) / _SLICES
+"""Moments within each of them, as shares of the whole time."""
 
 SCALES = {
     "goodput": 0.03,
@@ -72,7 +74,7 @@ class Features:
             ("peak_rate", max(interval_us, rtt, 20_000.0), 100),
         ):
             _, rates = delivered_rates(known, length)
-            top = float(np.percentile(rates, share)) if len(rates) else 1.0
+            top = float(percentiles(rates, (share,))[0]) if len(rates) else 1.0
             parts[name] = np.array([np.log(max(top, 1.0))])
         # A single loss tells where a queue ends, and a path without any has a longer one.
         parts["any_loss"] = np.array([float(any(series.retransmitted > 0 for series in known))])
@@ -94,17 +96,18 @@ class Features:
         return np.concatenate([np.full(len(self.parts[name]), 1 / len(self.parts[name])) for name in SCALES])
 
 
-def likeness(wanted: Features, found: Numbers, chance: Numbers) -> tuple[float, float]:
+def likeness(wanted: Features, found: Numbers, chance: Numbers) -> tuple[Numbers, float]:
     """(how far apart they are, what the explanation's own chance costs it): their sum is twice the negative logarithm
     of the likelihood, but for a constant. Where only chance is between them, the first is the number of features.
 
-    `chance`: the deviation that a simulation of this explanation has by itself, from seed to seed. What depends on it
-    is compared less strictly, which must cost something, or the wildest explanation would be the best.
+    `found`: entries of features along the last axis. `chance`: the deviation that a simulation of this explanation has
+    by itself, from seed to seed. What depends on it is compared less strictly, which must cost something, or the
+    wildest explanation would be the best.
     """
     scales = np.hypot(wanted.scales, chance)
     steps = np.clip((found - wanted.values) / scales, -FAR, FAR)
     logarithms = np.log(scales / wanted.scales)
-    return float(np.sum(wanted.weights * steps**2)), _OF_CHANCE * float(np.sum(wanted.weights * logarithms))
+    return steps**2 @ wanted.weights, _OF_CHANCE * float(wanted.weights @ logarithms)
 
 
 _OF_CHANCE = 0.6
@@ -164,14 +167,12 @@ def _progress(series: Series) -> Numbers:
 
 def _rtt_courses(connections: Sequence[Series]) -> Numbers:
     """Of each connection, the mean RTTs of the slices."""
-    begins, ends = (np.array([series.t_us[place] for series in connections]) for place in (0, -1))
-    edges = np.linspace(begins, ends, _SLICES + 1)
     # From sample to sample it is a straight line, so that a slice without a sample has a mean as well.
-    fine = np.linspace(edges[:-1], edges[1:], 8)
     courses = []
-    for place, series in enumerate(connections):
+    for series in connections:
         known = series.srtt_us > 0
-        courses.append(np.interp(fine[:, :, place], series.t_us[known], series.srtt_us[known]).mean(axis=0))
+        at = series.t_us[0] + _IN_SLICES * series.elapsed_us
+        courses.append(np.interp(at, series.t_us[known], series.srtt_us[known]).mean(axis=0))
     logarithms: Numbers = np.log(np.concatenate(courses))
     return logarithms
 

@@ -10,7 +10,6 @@ because what was read from the recording agrees with it in any case.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -19,8 +18,9 @@ import numpy as np
 from .distance import SCALES
 from .events import load_of_others, unevenness, with_random_losses
 from .model import HIDDEN_MEDIAN_BYTES, LEAST_BUFFER_BYTES, Load, Path, is_held_back, load_of
-from .observation import MOST_COMPARED, Observed
+from .observation import Observed
 from .series import Series, delivered_rates, window_us
+from .surrogate import minimize
 from .trial import OTHER_SEEDS, SEEDS, Trial
 
 if TYPE_CHECKING:
@@ -38,29 +38,29 @@ CROSS_TRAFFIC = "cross traffic"
 PACKET_BITS = 1500 * 8
 NEAR = 1.5
 """Score at which a search ends: what remains is chance."""
-NONE_BETTER = 5.5
-"""Score at which no more complicated explanation is tried: none would be worth its parameters."""
 PER_PARAMETER = 2.0
 """What a value that is varied must gain (Akaike's criterion)."""
 _MOST_SEGMENTS = 60_000
-"""Of a path's recording: what a search simulates, a thousand times. More would tell little more."""
-_MOST_SIMULATIONS = 40
-"""Of a search from one path."""
+"""Of a path's recording: what a search simulates, some hundred times. More would tell little more."""
+_TAKEN = 3
+"""Of paths that are tried with one seed, those that are tried with more."""
 _STARTS = 2
 """Paths that are searched from."""
 _AGAIN = 3
 """Further searches at most."""
 _WORTH = 0.5
 """What a path must gain to be searched from again."""
-_HOPELESS = 400.0
-"""Score by which an explanation that begins so much worse than the best one is not searched: a search that begins at a
-wrong rate may still gain hundreds."""
-_CANDIDATES = 8
+_MOST_AT_FIRST, _MOST_BETWEEN, _MOST_BEHIND = 200.0, 40.0, 20.0
+"""By how much the score of an explanation may be worse than the best one's where its search begins, when it has come
+down from there, and at its end. A search that begins at a wrong rate may still gain hundreds."""
+_CANDIDATES = 6
 """Paths of an explanation that are simulated once more."""
 _MAY_BE = 12.0
 """Score above the best in the search, up to which they are: chance may have been against them."""
 _RUNGS = (0.7, 0.85, 0.93, 1.08, 1.2, 1.5, 2.0, 3.0)
 """Multiples of the rate found that are tried: losses and others may hide the rate."""
+_LOADS = (1.5, 3.0)
+"""The same of others' traffic: the recorded algorithm may have let little of it through."""
 _STEPS = {
     "rate_bits_per_sec": 0.06,
     "buffer_bytes": 0.3,
@@ -109,14 +109,16 @@ class Explanation:
     name: str
     begins: tuple[Path, ...]
     varied: tuple[str, ...]
-    random: bool = False
-    """Does chance decide what happens on such a path, if only by who comes first?"""
     unlikely: float = 0.0
     """What it must gain because it is more far-fetched, beside its values."""
 
     @property
     def extra(self) -> float:
         return PER_PARAMETER * len(self.varied) + self.unlikely
+
+    def may_be_better(self, score: float) -> bool:
+        """Can it reach this score? None comes nearer to a recording than chance lets it."""
+        return self.extra + NEAR < score
 
     @property
     def happened(self) -> bool:
@@ -135,6 +137,8 @@ class Fit:
     best: Tried
     tried: tuple[Tried, ...]
     """Paths of all explanations, and the best one with larger rates and buffers."""
+    given_up: frozenset[str] = frozenset()
+    """Explanations that stayed far behind the best one."""
 
     @property
     def explanation(self) -> str:
@@ -181,15 +185,24 @@ class _Searched:
         return self.best.score - self.explanation.extra < NEAR
 
     @property
-    def is_random(self) -> bool:
-        """Connections that share a path meet by chance, whatever else there is."""
-        return self.explanation.random or len(self.trial.load.flows) > 1
+    def of_any(self) -> bool:
+        """A packet earlier or later is another loss, and the whole course of the connection another one."""
+        return self.explanation.name == RANDOM_LOSS
+
+    @property
+    def seeds(self) -> Sequence[int]:
+        """Those of the search."""
+        return SEEDS[:2] if self.of_any else SEEDS[:1]
 
     def try_(self, path: Path, seeds: Sequence[int] = ()) -> Tried:
-        if self.explanation.name == RANDOM_LOSS:
-            # A packet earlier or later is another loss, and the whole course of the connection another one.
-            return Tried(path, RANDOM_LOSS, self.trial.by_any(path, self.trial.of(SEEDS)) + self.cost(path))
-        return Tried(path, self.explanation.name, self.trial(path, seeds) + self.cost(path))
+        score = self.trial(path, seeds or self.seeds, of_any=self.of_any)
+        return Tried(path, self.explanation.name, score + self.cost(path))
+
+    def best_of(self, paths: Sequence[Path]) -> list[Tried]:
+        """The paths that are best with one seed, tried with all."""
+        one = self.seeds[:1]
+        by_one = sorted(paths, key=lambda path: self.trial(path, one) + self.cost(path))
+        return [self.try_(path) for path in by_one[:_TAKEN]]
 
     def cost(self, path: Path) -> float:
         """What the path costs before it is simulated."""
@@ -198,42 +211,53 @@ class _Searched:
         return self.explanation.extra + together + _of_tiny_buffer(path) + uneven / _UNEVEN
 
 
-def fit(observed: Observed) -> Fit:
-    """The explanation that is nearest to a recording. One with more values must be worth them."""
+def fit(observed: Observed, *, given_up: frozenset[str] = frozenset()) -> Fit:
+    """The explanation that is nearest to a recording. One with more values must be worth them. `given_up`: explanations
+    that are known to be far behind."""
     whole, observed = observed, observed.beginning(_MOST_SEGMENTS)
     load = load_of(observed)
     if all(is_held_back(series) for series in observed.connections):
         # They did not meet what their path can do, so there is nothing to search for.
         least = Tried(explanations(observed)[0].begins[0], HELD_BACK, 0.0)
         return Fit(whole, load_of(whole), Trial(observed, load), least, (least,))
-    many = len(whole.connections) > MOST_COMPARED
-    first, *others = explanations(observed)
-    best = _begun(first, Trial(observed, load, many=many))
-    _search(best)
-    every = list(best.tried)
-    if best.best.score >= NONE_BETTER:
-        begun = sorted(
-            (_begun(one, Trial(observed, load, happened=one.happened, many=many)) for one in others),
-            key=lambda one: one.best.score,
-        )
-        for one in begun:
-            if one.best.score > best.best.score + _HOPELESS:
-                break
-            _search(one)
-            every += one.tried
-            if one.best.score < best.best.score:
-                best = one
-            if best.best.score < NONE_BETTER:
-                break
+    able = [one for one in explanations(observed) if one.name not in given_up]
+    searched = [_begun(able[0], observed, load)]
+    _search(searched[0])
+    begun = [_begun(one, observed, load) for one in able[1:] if one.may_be_better(searched[0].best.score)]
+    for one in sorted(begun, key=lambda each: each.best.score):
+        rival = _best_of(searched).best.score
+        if one.explanation.may_be_better(rival):
+            _search(one, rival)
+            searched.append(one)
+    near = _judged(searched)
+    best = _best_of(near)
     best.trial.simulated.clear()
-    return Fit(whole, load_of(whole), best.trial, best.best, (*every, *_probes(best)))
+    given_up |= {one.explanation.name for one in searched} - {one.explanation.name for one in near}
+    every = [tried for one in near for tried in one.tried]
+    return Fit(whole, load_of(whole), best.trial, best.best, (*every, *_probes(best)), given_up)
 
 
-def _begun(explanation: Explanation, trial: Trial) -> _Searched:
+def _judged(searched: Sequence[_Searched]) -> list[_Searched]:
+    """Those that are not far behind the best one, with the scores by other seeds."""
+    found: list[_Searched] = []
+    for one in sorted(searched, key=lambda each: each.best.score):
+        if found and one.best.score > _best_of(found).best.score + _MOST_BEHIND:
+            break
+        _judge(one)
+        found.append(one)
+    return found
+
+
+def _best_of(searched: Sequence[_Searched]) -> _Searched:
+    return min(searched, key=lambda one: one.best.score)
+
+
+def _begun(explanation: Explanation, observed: Observed, load: Load) -> _Searched:
     """The paths to begin with, tried."""
-    found = _Searched(explanation, trial, [_with_least_rtt(path, trial) for path in explanation.begins])
-    trial.measure_chance(found.begins[0], random=found.is_random and not explanation.happened)
-    found.tried = [found.try_(_settled(path, found)) for path in found.begins]
+    trial = Trial(observed, load, happened=explanation.happened)
+    found = _Searched(explanation, trial, _with_least_rtts(explanation, trial))
+    trial.measure_chance(found.begins[:1], SEEDS)
+    found.tried = found.best_of([_settled(path, found) for path in found.begins])
     return found
 
 
@@ -256,18 +280,15 @@ def _settled(path: Path, searched: _Searched) -> Path:
 
 def _rungs(searched: _Searched) -> list[Path]:
     """The best path at other rates, where losses or the traffic of others hold the connection back; and with more of
-    that traffic, since the recorded algorithm may have let little of it through, in transfers of other sizes."""
-    best, found = searched.best.path, []
-    for more in _RUNGS:
-        path = best.faster(more)
-        if searched.explanation.name == CROSS_TRAFFIC:
-            path = replace(path, hidden_load_bits_per_sec=_others(path, searched.trial.observed))
-            more_load = max(more, 1 / more) * best.hidden_load_bits_per_sec
-            found.append(replace(best, hidden_load_bits_per_sec=more_load))
-        found.append(_settled(path, searched))
+    that traffic, in transfers of other sizes."""
+    best = searched.best.path
+    found = [best.faster(more) for more in _RUNGS]
     if searched.explanation.name == CROSS_TRAFFIC:
+        found = [replace(path, hidden_load_bits_per_sec=_others(path, searched.trial.observed)) for path in found]
+        more_load = (more * best.hidden_load_bits_per_sec for more in _LOADS)
+        found += [replace(best, hidden_load_bits_per_sec=load) for load in more_load]
         found += [replace(best, hidden_median_bytes=median) for median in _MEDIANS_BYTES]
-    return found
+    return [_settled(path, searched) for path in found]
 
 
 def _others(path: Path, observed: Observed) -> float:
@@ -297,17 +318,17 @@ def explanations(observed: Observed) -> list[Explanation]:
         # A buffer that holds more than the longest queue seen: then every loss is random.
         lossy = replace(begin, buffer_bytes=max(2 * begin.buffer_bytes, bdp))
         begins = (*map(lossy.faster, _FASTER), begin)
-        found.append(Explanation(RANDOM_LOSS, begins, _COMMON, random=True, unlikely=PER_PARAMETER))
+        found.append(Explanation(RANDOM_LOSS, begins, _COMMON, unlikely=PER_PARAMETER))
     varying = float(np.median(np.concatenate([series.rttvar_us for series in connections])))
     if varying > 250:
         bursty = (replace(begin, aggregate_us=more * varying) for more in _BURSTS)
-        found.append(Explanation(BURSTS, tuple(bursty), (*_COMMON, "aggregate_us"), random=True))
+        found.append(Explanation(BURSTS, tuple(bursty), (*_COMMON, "aggregate_us")))
     if retransmitted >= 5:
         found.append(_policed(begin, rates, connections, observed.interval_us))
     shared = [replace(begin, rate_bits_per_sec=more * top) for more in _LEFT]
     crossed = [replace(path, hidden_load_bits_per_sec=_others(path, observed)) for path in shared]
     begins = tuple(replace(path, hidden_median_bytes=size) for size in (None, HIDDEN_MEDIAN_BYTES) for path in crossed)
-    found.append(Explanation(CROSS_TRAFFIC, begins, _CROSSED, random=True, unlikely=_FAR_FETCHED))
+    found.append(Explanation(CROSS_TRAFFIC, begins, _CROSSED, unlikely=_FAR_FETCHED))
     return found
 
 
@@ -334,30 +355,25 @@ def _policed(begin: Path, rates: Numbers, connections: list[Series], interval_us
         for multiple, burst in _POLICERS
     )
     varied = (*_COMMON, "policer_rate_bits_per_sec", "policer_burst_bytes")
-    return Explanation("policer", tuple(begins), varied, random=True, unlikely=_FAR_FETCHED)
+    return Explanation("policer", tuple(begins), varied, unlikely=_FAR_FETCHED)
 
 
-def _search(searched: _Searched) -> None:
-    """Improves the best paths, and keeps those that may be the one."""
-    if not searched.is_near:
-        for begin in _starts(searched):
-            _minimize(searched, begin)
+def _search(searched: _Searched, rival: float = np.inf) -> None:
+    """Improves the best paths, unless they stay far behind the best score of another explanation, `rival`."""
+    for begin, behind in zip(_starts(searched), (_MOST_AT_FIRST, _MOST_BETWEEN), strict=False):
+        if searched.is_near or searched.best.score > rival + behind:
+            return
+        _minimize(searched, begin)
+    if searched.best.score < rival + _MOST_BETWEEN:
         _improve(searched)
-    searched.tried += [searched.try_(path) for path in _rungs(searched)]
-    if searched.explanation.happened:
-        _judge(searched, _candidates(searched))
-    else:
-        others = searched.trial.of(OTHER_SEEDS)
-        searched.tried = [searched.try_(path, others) for path in _candidates(searched)]
 
 
 def _starts(searched: _Searched) -> list[Path]:
     """The best paths to begin with; of others' transfers that go on for long and of short ones the best each."""
     paths = [one.path for one in sorted(searched.tried, key=lambda one: one.score)]
     if searched.explanation.name == CROSS_TRAFFIC:
-        return [
-            next(path for path in paths if (path.hidden_median_bytes is None) == goes_on) for goes_on in (True, False)
-        ]
+        kinds = {path.hidden_median_bytes is None: path for path in reversed(paths)}
+        return list(kinds.values())
     return paths[:_STARTS]
 
 
@@ -387,9 +403,11 @@ def _improve(searched: _Searched) -> None:
     better: where losses or others hide the rate, a search by small steps ends in the wrong valley."""
     for _ in range(_AGAIN):
         before = searched.best
+        if searched.is_near:
+            return
         tried = [_least_rtt_again(searched)]
         if searched.explanation.happened:
-            tried += [searched.try_(path) for path in _rungs(searched)]
+            tried += searched.best_of(_rungs(searched))
         searched.tried += tried
         if searched.is_near or searched.best.score > before.score - _WORTH:
             return
@@ -407,42 +425,60 @@ def _least_rtt_again(searched: _Searched) -> Tried:
     return found
 
 
-def _judge(searched: _Searched, paths: Sequence[Path]) -> None:
-    """Scores paths whose losses or cross traffic were read from the recording. With those they agree in any case, and
-    with drawn ones luck is between them and the recording: so both count, each half. The explanation is as good as its
-    best path is with drawn ones."""
-    trial, name = searched.trial, searched.explanation.name
-    seeds, others = trial.of(SEEDS), trial.of(OTHER_SEEDS)
-    by_drawn, by_both = [], []
-    for path in paths:
-        drawn = Trial(trial.observed, trial.load)
-        drawn.measure_chance(path, random=True, seeds=seeds)
-        by_drawn.append(drawn(path, others) + searched.cost(path))
-        by_recorded = trial.by_any(path, (*seeds, *others)) + searched.cost(path)
-        by_both.append((by_recorded + by_drawn[-1]) / 2)
+def _judge(searched: _Searched) -> None:
+    """Scores those that may be the one with other seeds. With losses or cross traffic that were read from the recording
+    they agree in any case, and with drawn ones luck is between them and the recording: so both count, each half. The
+    explanation is then as good as its best path is with drawn ones."""
+    searched.tried += [searched.try_(path) for path in _rungs(searched)]
+    trial, name, paths = searched.trial, searched.explanation.name, _candidates(searched)
+    if not searched.explanation.happened:
+        searched.tried = [searched.try_(path, OTHER_SEEDS) for path in paths]
+        return
+    drawn = Trial(trial.observed, trial.load)
+    drawn.measure_chance(paths, OTHER_SEEDS)
+    costs = np.array([searched.cost(path) for path in paths])
+    by_drawn = costs + [drawn(path, OTHER_SEEDS) for path in paths]
+    by_recorded = costs + [trial(path, (*searched.seeds, *OTHER_SEEDS[:2]), of_any=True) for path in paths]
+    by_both = (by_drawn + by_recorded) / 2
     best = int(np.argmin(by_both))
     apart = by_drawn[best] - by_both[best]
     searched.tried = [Tried(path, name, score + apart) for path, score in zip(paths, by_both, strict=True)]
 
 
 def _minimize(searched: _Searched, begin: Path) -> None:
-    from scipy.optimize import minimize
-
-    names, extra = searched.explanation.varied, searched.explanation.extra
-
-    def at(logarithms: Numbers) -> float:
-        values = dict(zip(names, np.exp(logarithms), strict=True))
-        found = searched.try_(_settled(replace(begin, **values), searched))
-        searched.tried.append(found)
-        if found.score - extra < NEAR:
-            raise _NearEnoughError
-        return found.score
-
+    """Improves a path, with a surrogate between simulations."""
+    names, trial = searched.explanation.varied, searched.trial
+    units = np.array([_STEPS[name] for name in names])
     origin = np.log([max(getattr(begin, name), 1e-3) for name in names])
-    simplex = np.vstack([origin, origin + np.diag([_STEPS[name] for name in names])])
-    options = {"initial_simplex": simplex, "maxfev": _MOST_SIMULATIONS, "xatol": 0.003, "fatol": 0.1}
-    with suppress(_NearEnoughError):
-        minimize(at, origin, method="Nelder-Mead", options=options)
+
+    def simulated(point: Numbers) -> tuple[float, Numbers | None]:
+        values = dict(zip(names, np.exp(origin + point * units), strict=True))
+        path = _settled(replace(begin, **values), searched)
+        found = searched.try_(path)
+        searched.tried.append(found)
+        features = trial.every(path, searched.seeds)
+        enough = len(features) == len(searched.seeds)
+        return found.score, np.append(features, searched.cost(path)) if enough else None
+
+    def scores(rows: Numbers) -> Numbers:
+        features = rows[:, :-1].reshape(len(rows), len(searched.seeds), -1)
+        return trial.score(features, of_any=searched.of_any) + rows[:, -1]
+
+    minimize(simulated, scores, len(names), searched.explanation.extra + NEAR)
+
+
+def _with_least_rtts(explanation: Explanation, trial: Trial) -> list[Path]:
+    """The paths to begin with, each with that base RTT. They differ by how long a packet takes at their rate, and by
+    what else only bursts do."""
+    first = explanation.begins[0]
+    if explanation.name == BURSTS:
+        return [_with_least_rtt(path, trial) for path in explanation.begins]
+    rtt_us = _with_least_rtt(first, trial).rtt_us + _packet_us(first)
+    return [replace(path, rtt_us=max(rtt_us - _packet_us(path), 20.0)) for path in explanation.begins]
+
+
+def _packet_us(path: Path) -> float:
+    return PACKET_BITS * 1e6 / path.rate_bits_per_sec
 
 
 def _with_least_rtt(path: Path, trial: Trial) -> Path:
@@ -456,7 +492,3 @@ def _with_least_rtt(path: Path, trial: Trial) -> Path:
     begin = sum(len(trial.wanted.parts[name]) for name in list(SCALES)[:place])
     wanted, least = (np.exp(values[begin : begin + count]).min() for values in (trial.wanted.values, found))
     return replace(path, rtt_us=max(path.rtt_us + wanted - least, 20.0))
-
-
-class _NearEnoughError(Exception):
-    """The search may end."""

@@ -123,6 +123,10 @@ class Flow:
     seen_us: float | None = None
     """When its recording begins, if it ran before."""
 
+    @property
+    def ends(self) -> bool:
+        return "transfer" in self.workload
+
 
 @dataclass(frozen=True)
 class Load:
@@ -220,12 +224,18 @@ def simulate(path: Path, load: Load, *, seed: int = 1, noise_us: float | None = 
     edges = np.searchsorted(flow_of[order], np.arange(len(load.flows) + 1))
     order = order[: edges[-1]]
     rows = {name: table[name].to_numpy()[order].astype(np.float64) for name in ("t_ns", *_COLUMNS)}
-    flows = as_table(found.flows)
-    ends = dict(zip(*(flows[name].to_pylist() for name in ("flow", "end_ns")), strict=True))
+    ended = _ended(found) if any(flow.ends for flow in load.flows) else frozenset()
     return [
-        _series(flow, {name: values[begin:end] for name, values in rows.items()}, load, ends.get(number))
+        _series(flow, {name: values[begin:end] for name, values in rows.items()}, load, final=number in ended)
         for number, (flow, begin, end) in enumerate(zip(load.flows, edges[:-1], edges[1:], strict=True))
     ]
+
+
+def _ended(output: Any) -> frozenset[int]:
+    """The flows that came to an end."""
+    flows = as_table(output.flows)
+    every = zip(*(flows[name].to_pylist() for name in ("flow", "end_ns")), strict=True)
+    return frozenset(flow for flow, end_ns in every if end_ns is not None)
 
 
 def _rate(bits_per_sec: float) -> str:
@@ -267,7 +277,7 @@ HIDDEN_SIGMA, HIDDEN_RANGE = 1.2, (0.1, 40.0)
 """Of the logarithm of their sizes; the least and the largest, as multiples of the median."""
 
 
-def _series(flow: Flow, rows: dict[str, Any], load: Load, end_ns: float | None) -> Series | Starved:
+def _series(flow: Flow, rows: dict[str, Any], load: Load, *, final: bool) -> Series | Starved:
     """A simulated connection as recorded: without the lead, and with a sample at its begin and one at its end."""
     t_us = rows["t_ns"] / 1e3
     begin_us = flow.start_us if flow.seen_us is None else flow.seen_us
@@ -286,6 +296,6 @@ def _series(flow: Flow, rows: dict[str, Any], load: Load, end_ns: float | None) 
         algorithm=flow.algorithm,
         t_us=t_us - load.lead_us,
         fresh=fresh,
-        final=end_ns is not None and "transfer" in flow.workload,
+        final=final and flow.ends,
         **arrays,
     )

@@ -19,41 +19,32 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
 
 SEEDS = (1, 2, 3, 4)
-"""Seeds that show how much chance there is in an explanation; searches use the first one or two."""
+"""Seeds that show how much chance there is in an explanation; a search uses the first one or two."""
 OTHER_SEEDS = (11, 12, 13, 14)
 """Seeds with which the best paths are simulated once more: with those of the search they may be best by chance."""
 
 
 class Trial:
     """Simulates paths under one recording's load, and says how far each is from it. `happened`: with the losses and the
-    cross traffic that were recorded. `many`: more connections share the path than are compared, and over many of them
-    luck is even, so a search simulates half as many seeds."""
+    cross traffic that were recorded."""
 
-    def __init__(self, observed: Observed, load: Load, *, happened: bool = False, many: bool = False) -> None:
+    def __init__(self, observed: Observed, load: Load, *, happened: bool = False) -> None:
         self.load = load
         self.observed = observed
         self.happened = happened
-        self.many = many
         wanted = self._features(observed.connections)
         assert wanted is not None
         self.wanted = wanted
         self.chance: Numbers = np.zeros(len(self.wanted.values))
-        self.seeds: tuple[int, ...] = SEEDS[:1]
         self.simulated: dict[tuple[Path, int], Numbers | None] = {}
         """Features by path and seed: a search comes back to its best paths."""
 
-    def measure_chance(self, path: Path, *, random: bool, seeds: Sequence[int] = SEEDS) -> None:
-        """Measures how much simulations of that path differ from seed to seed, if only because hosts are late by more
-        or less. `random`: they differ so much that two seeds are simulated from now on, unless many share the path."""
-        found = self.every(path, seeds)
-        if len(found) > 1:
-            self.chance = np.std(found, axis=0, ddof=1)
-        if random:
-            self.seeds = self.of(SEEDS[:2])
-
-    def of(self, seeds: tuple[int, ...]) -> tuple[int, ...]:
-        """Those of these seeds that are simulated."""
-        return seeds[: len(seeds) // 2] if self.many else seeds
+    def measure_chance(self, paths: Sequence[Path], seeds: Sequence[int]) -> None:
+        """Measures how much simulations of a path differ from seed to seed, if only because hosts are late by more or
+        less: in the mean over these paths."""
+        found = [values for path in paths if len(values := self.every(path, seeds)) > 1]
+        if found:
+            self.chance = np.sqrt(np.mean([np.var(values, axis=0, ddof=1) for values in found], axis=0))
 
     def features(self, path: Path, seed: int = 1) -> Numbers | None:
         """None: a connection that is compared did not get through."""
@@ -78,19 +69,21 @@ class Trial:
         """The features by each seed with which all connections that are compared get through."""
         return [values for seed in seeds if (values := self.features(path, seed)) is not None]
 
-    def __call__(self, path: Path, seeds: Sequence[int] = ()) -> float:
-        found = []
-        for seed in seeds or self.seeds:
-            values = self.features(path, seed)
-            if values is None:
-                return FAR**2
-            found.append(values)
-        # The mean over a few seeds has some chance of its own.
-        return sum(likeness(self.wanted, np.mean(found, axis=0), self.chance * np.sqrt(1 + 1 / len(found))))
+    def __call__(self, path: Path, seeds: Sequence[int] = SEEDS[:1], *, of_any: bool = False) -> float:
+        found = self.every(path, seeds)
+        enough = found if of_any else len(found) == len(seeds)
+        return float(self.score(np.array(found), of_any=of_any)) if enough else FAR**2
 
-    def by_any(self, path: Path, seeds: Sequence[int]) -> float:
-        """The score of the mean likelihood over the seeds: what lies between samples is not recorded, and may have been
-        as with any of them."""
-        likenesses = [sum(likeness(self.wanted, values, self.chance)) for values in self.every(path, seeds)]
-        scores = np.array(likenesses or [FAR**2])
-        return float(scores.min() - 2 * np.log(np.mean(np.exp(-(scores - scores.min()) / 2))))
+    def score(self, values: Numbers, *, of_any: bool = False) -> Numbers:
+        """Of the mean over the seeds; the last two axes are seeds and features. `of_any`: of the mean likelihood over
+        the seeds, since what lies between samples is not recorded, and may have been as with any of them."""
+        if not of_any:
+            # The mean over a few seeds has some chance of its own.
+            chance = self.chance * np.sqrt(1 + 1 / values.shape[-2])
+            apart, costs = likeness(self.wanted, values.mean(axis=-2), chance)
+            return apart + costs
+        apart, costs = likeness(self.wanted, values, self.chance)
+        scores = apart + costs
+        least = scores.min(axis=-1)
+        likely: Numbers = least - 2 * np.log(np.mean(np.exp(-(scores - least[..., np.newaxis]) / 2), axis=-1))
+        return likely
