@@ -20,12 +20,6 @@ ROOT = Path(__file__).resolve().parent.parent
 MEGABYTE = 1e6
 
 
-def look(name: str) -> tuple[str, str]:
-    """The class of an algorithm's family in the style sheet, and what its family is called."""
-    family = palette.KNOWN[name] % len(palette.COLOURS)
-    return f"family-{family}", list(palette.FAMILIES)[family]
-
-
 def styles() -> str:
     """A class for each family: its colour, on either paper, is that of the figures."""
     return "".join(f".family-{k} {{ --ink: {palette.COLOURS[k]}; }}\n" for k in range(len(palette.FAMILIES)))
@@ -40,7 +34,7 @@ def race() -> str:
     curves = []
     for name, label in (("cubic", "CUBIC"), ("bbr1", "BBR")):
         points = [(float(row["seconds"]), int(row["bytes"]) / MEGABYTE) for row in rows if row["algorithm"] == name]
-        kind, (took, got) = look(name)[0], points[-1]
+        kind, (took, got) = reference.look(name)[0], points[-1]
         left = took > end / 2
         curves.append(f'<g class="{kind}"><path class="line" d="{plot.path(points)}"/>')
         curves.append(f'<circle class="dot" cx="{plot.x(took):.1f}" cy="{plot.y(got):.1f}" r="5"/>')
@@ -73,7 +67,7 @@ def beside() -> str:
         parts.append(f'<path class="rule" d="{plot.path([(between[0], between[0]), (between[1], between[1])])}"/>')
         for one in cells:
             name = one.label.split()[0]
-            kind = look(name)[0] if name in palette.KNOWN else "family-none"
+            kind = reference.look(name)[0] if name in palette.KNOWN else "family-none"
             x, y = plot.x(one.kernel * factor), plot.y(one.sim * factor)
             title = f"<title>{escape(one.label)}</title>"
             parts.append(f'<circle class="{kind} dot" cx="{x:.1f}" cy="{y:.1f}" r="3">{title}</circle>')
@@ -86,7 +80,7 @@ def beside() -> str:
 VALUE = re.compile(r"(-?[\d.]+)(?: ?([^\s\[\d(]+))?(?: \[(-?[\d.]+), (-?[\d.]+)\])?(?: \(\d+ clusters\))?")
 ROW, BAR, LEFT = 44, 12, 4
 """Of a row: its height and that of its bar, which is below its words."""
-MANY = 30
+MANY = 200
 """Times the least: bars of so different length have a logarithmic axis."""
 
 
@@ -94,10 +88,12 @@ def values(name: str, ours: Iterable[Sequence[str]]) -> str:
     """A bar with its interval for each value of a claim, if they have one unit. A ratio has its bar from 1 on; what
     spans orders of magnitude has a dot, as a bar would have no beginning there."""
     read = [(label, text, found) for label, text in ours if (found := VALUE.fullmatch(text))]
-    if not read or len({found[2] for _, _, found in read}) != 1:
+    # Some ratios have no sign of it but in their name.
+    units = {found[2] or ("×" if "÷" in label else "") for label, _, found in read}
+    if len(units) != 1:
         return ""
     rows = [(label, text, *(float(found[k] or found[1]) for k in (1, 3, 4))) for label, text, found in read]
-    ratio = read[0][2][2] == "×"
+    ratio = units == {"×"}
     ends = [at for *_, value, low, high in rows for at in (value, low, high)]
     logarithmic = min(ends) > 0 and (ratio or max(ends) > MANY * min(ends))
     least, most = min([*ends, 1.0] if ratio else ends), max([*ends, 1.0] if ratio else ends)
@@ -127,7 +123,7 @@ def values(name: str, ours: Iterable[Sequence[str]]) -> str:
 def _of(label: str) -> str:
     """The class of the first algorithm that a label names."""
     words = re.findall(r"\w+", label)
-    return next((look(word)[0] for word in words if word in palette.KNOWN), "family-none")
+    return next((reference.look(word)[0] for word in words if word in palette.KNOWN), "family-none")
 
 
 DRAWN: dict[str, Callable[[], str]] = {"race": race, "beside": beside}

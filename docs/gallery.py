@@ -98,12 +98,12 @@ def _drawing(name: str, results: Iterable[Result]) -> str:
 
 
 def _claim(claim: Claim, results: list[Result]) -> str:
-    of_source = claim.figure or "It gives no figure."
+    of_source = claim.figure or "no figure"
     parts = [
         f"{sentence(claim.claim)}.\n{{ .lead }}",
         _badges(results),
-        f"**What the source says** (article {claim.article}: {ARTICLES[claim.article]}). {sentence(of_source)}",
-        f"**What must hold here.** {sentence(claim.shape)}. This was written down before anything was run.",
+        f"**What the source says** (article {claim.article}: {ARTICLES[claim.article]}): {of_source}.",
+        f"**What must hold here**, written down before anything was run: {claim.shape}.",
         "## Ours",
         _drawing(claim.id, results),
         *(_result(claim, one) for one in results),

@@ -17,6 +17,7 @@ from tcpknee.doctor.rules import GROUPS, RULES
 from tcpknee.doctor.rules.rule import Rule
 from tcpknee.doctor.snapshot.tables import TABLES as OF_SNAPSHOTS
 from tcpknee.imports import IMPORTERS, Kind
+from tcpknee.pages import palette
 from tcpknee.runs import tables
 from tcpknee.validation.conformance.text import value
 from tcpknee.validation.references import beside, reference
@@ -184,10 +185,18 @@ def algorithm(item: Mapping[str, Any]) -> str:
     """An algorithm: what it is, when to use it, its parameters."""
     text = f"{sentence(item['summary'])} ({item['year']}).\n\n"
     text += f"Use when: {item['use_when']}.\n\nSource: {item['source']}\n\n"
+    kind, family = look(item["name"])
+    text += f'Family: <span class="family {kind}">{family}</span>\n\n'
     text += f"File: [cc/{item['name']}.c](../cc/{item['name']}.c)\n"
     manual = algorithms.manual(item["name"])
     text += f"\n{sentence(manual['title'])}\n\n{manual['idea']}\n\n```text\n{manual['equations']}\n```\n\n"
     return text + f"Differs from source:\n\n{manual['differs']}\n" + parameters(item)
+
+
+def look(name: str) -> tuple[str, str]:
+    """The class of an algorithm's family in the style sheet of the site, and what its family is called."""
+    family = palette.KNOWN[name] % len(palette.COLOURS)
+    return f"family-{family}", list(palette.FAMILIES)[family]
 
 
 def parameters(item: Mapping[str, Any]) -> str:

@@ -94,3 +94,11 @@ def test_every_verb_has_a_page_for_man_that_says_its_options(tmp_path: Path) -> 
     orders = {line.split()[0] for page in pages.iterdir() for line in page.read_text().splitlines() if line[:1] == "."}
     assert orders == {".TH", ".SH", ".B", ".BR", ".PP", ".TP", ".nf", ".fi"}
     assert (tmp_path / "share/zsh/site-functions/_knee").read_text(encoding="utf-8").startswith("#compdef knee")
+
+
+def test_all_that_names_the_version_names_the_same() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    cargo = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]["version"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert cargo == project and f"\nversion: {project}\n" in citation
+    assert f"\n## {project}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

@@ -9,6 +9,7 @@ from pathlib import Path
 import drawings
 import gallery
 import pytest
+import reference
 
 from tcpknee.pages import palette
 from tcpknee.validation.claims import verdicts
@@ -20,16 +21,19 @@ BAR = re.compile(r'<rect class="(\S+) bar" x="([\d.]+)" y="\S+" width="([\d.]+)"
 def test_a_bar_is_as_long_as_its_value_and_a_ratio_begins_at_one():
     drawn = drawings.values("x", [["cubic", "10 Mbit/s [9, 11]"], ["bbr1", "40 Mbit/s"]])
     [(ours, at, short), (other, same, long)] = BAR.findall(drawn)
-    assert (ours, other) == (drawings.look("cubic")[0], drawings.look("bbr1")[0])
+    assert (ours, other) == (reference.look("cubic")[0], reference.look("bbr1")[0])
     assert at == same and float(long) / float(short) == pytest.approx(4, rel=0.01)
     [(_, half_at, half), (_, double_at, double)] = BAR.findall(drawings.values("x", [["a", "0.5×"], ["b", "2.0×"]]))
     assert half == double and float(half_at) + float(half) == pytest.approx(float(double_at), abs=0.2)
 
 
 def test_values_that_span_orders_of_magnitude_are_dots_and_values_of_two_units_are_not_drawn():
-    drawn = drawings.values("x", [["cubic", "1 ms"], ["bbr1", "100 ms"]])
+    drawn = drawings.values("x", [["cubic", "1 ms"], ["bbr1", "1000 ms"]])
     assert drawn.count("<circle") == 2 and not BAR.search(drawn)
     assert drawings.values("x", [["cubic", "1 ms"], ["bbr1", "1 s"]]) == ""
+    # A ratio is no number of packets, though neither has a unit.
+    assert drawings.values("x", [["bbr1 ÷ cubic", "1.5"], ["bbr1", "126"]]) == ""
+    assert "rule" in drawings.values("x", [["bbr1 ÷ cubic", "1.5"], ["bbr2 ÷ cubic", "1.2"]])
 
 
 def test_most_claims_have_a_drawing():
