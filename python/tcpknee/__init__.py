@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         import_tcp_info,
     )
     from .live.record import sockets
+    from .pages.figure import figure, figures
     from .pages.fleet_report import fleet_report
     from .reading import allow_foreign_files
     from .runs.api import compare, open, run
@@ -68,6 +69,8 @@ __all__ = [
     "allow_foreign_folders",
     "compare",
     "diff",
+    "figure",
+    "figures",
     "fleet_report",
     "import_flent",
     "import_iperf3",
@@ -98,6 +101,8 @@ _LAZY = {
     "Dataset": "datasets.dataset",
     "allow_foreign_files": "reading",
     "allow_foreign_folders": "writing",
+    "figure": "pages.figure",
+    "figures": "pages.figure",
     "fleet_report": "pages.fleet_report",
 }
 

@@ -24,6 +24,16 @@ from tcpknee.datasets.dataset import Dataset
 Call = Callable[..., Ended]
 
 
+def test_sql_prints_tables_for_documents(call: Call, small_run: Path) -> None:
+    query = 'select 1.5 as "a_b|c", \'x & 50%\' as "what", null as n'
+    markdown = call("sql", query, small_run, "--format", "md").out.splitlines()
+    assert markdown == ["| a\\_b\\|c | what | n |", "| --: | --- | --: |", "| 1.5 | x & 50% | - |"]
+    latex = call("sql", query, small_run, "--format", "latex").out.splitlines()
+    assert latex[0] == r"\begin{tabular}{rlr}" and latex[-1] == r"\end{tabular}"
+    assert latex[2] == r"a\_b|c & what & n \\" and latex[4] == r"1.5 & x \& 50\% & - \\"
+    assert call("sql", query, small_run, "--format", "md", "--csv").code == 2
+
+
 def test_sql_asks_runs_too_and_prints_a_table_json_or_csv(call: Call, small_run: Path) -> None:
     query = "select algorithm, count(*) as flows, null as nothing from flows group by all order by algorithm"
     assert call("sql", query, small_run).out.splitlines() == [

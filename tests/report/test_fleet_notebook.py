@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tcpknee.pages.fleet_report import Figure, FleetReport
-
-NOTEBOOK = Path(__file__).parents[2] / "docs/notebooks/fleet.ipynb"
+import notebooks
+from tcpknee.pages.figure import Figure
+from tcpknee.pages.fleet_report import FleetReport
 
 
 @pytest.fixture(scope="module")
 def shown() -> list[Any]:
-    """What the last expression of each cell gave, in one process and without the machinery of Jupyter."""
-    names: dict[str, Any] = {}
-    values = []
-    for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]:
-        if cell["cell_type"] == "code":
-            tree = ast.parse("".join(cell["source"]))
-            last = tree.body.pop()
-            exec(compile(tree, cell["id"], "exec"), names)
-            assert isinstance(last, ast.Expr), f"{cell['id']} shows nothing"
-            values.append(eval(compile(ast.Expression(last.value), cell["id"], "eval"), names))
-    return values
-
-
-def test_nothing_that_a_run_left_is_kept_in_the_notebook() -> None:
-    for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]:
-        assert not cell.get("outputs") and cell.get("execution_count") is None
+    return notebooks.shown("fleet.ipynb")
 
 
 def test_every_figure_shows_itself_without_a_network(shown: list[Any]) -> None:

@@ -14,12 +14,12 @@ from .options import (
     PATH,
     SEED_MAX,
     Whole,
+    check_of_figures,
     figure_options,
     force_option,
     foreign,
     foreign_files,
     free,
-    is_given,
     json_option,
     out_option,
     quiet_option,
@@ -253,6 +253,9 @@ def report(
     out: Path | None,
     figure: str | None,
     format: str,
+    width: str | None,
+    font: str | None,
+    grey: bool,
     json: bool,
     quiet: bool,
     **given: Any,
@@ -261,8 +264,7 @@ def report(
 
     knee fleet report rec/edge1 rec/edge2 --by algorithm --min-bytes 1MB --out fleet.html
     """
-    if is_given("format") and figure is None:
-        raise click.UsageError(f"--format: got {format} without --figure NAME; expected both. A report is HTML.")
+    check_of_figures(figure)
     out = out or Path("fleet.html" if figure is None else f"{figure}.{format}")
     free(out)
     from . import blas
@@ -274,7 +276,7 @@ def report(
     with Phase("Comparing", quiet=quiet):
         found = FleetReport(*data, **given)
     with Phase("Drawing", quiet=quiet):
-        file = found.save(out) if figure is None else found.figure(figure).save(out)
+        file = found.save(out) if figure is None else found.figure(figure).save(out, width=width, font=font, grey=grey)
     if json:
         say.json({"schema": 1, "file": str(file), "figures": found.figures})
         return 0

@@ -106,13 +106,25 @@ def out_option(help: str) -> Callable[[Command], Command]:
 
 def figure_options(command: Command) -> Command:
     """Options of every command that writes a page or one figure of it."""
-    formats = click.Choice(("svg", "png"))
+    formats = click.Choice(("svg", "png", "pdf"))
     for option in (
+        click.option("--grey", is_flag=True, help="Of --figure: no colours; lines differ in how dark they are."),
+        click.option("--font", metavar="FAMILY", help="Letters of --figure: a font that is installed here."),
+        click.option(
+            "--width", metavar="LENGTH", help="Of --figure on paper, axes and all: 3.4in, 86mm. Its letters are of 8pt."
+        ),
         click.option("--format", default="svg", show_default=True, type=formats, help="Format of --figure."),
         click.option("--figure", metavar="NAME", help="Write only this figure."),
     ):
         command = option(command)
     return command
+
+
+def check_of_figures(figure: str | None) -> None:
+    """Refuses what is of figures where none was asked for."""
+    for name in ("format", "width", "font", "grey"):
+        if figure is None and is_given(name):
+            raise click.UsageError(f"--{name}: got it without --figure NAME; expected both. A report is HTML.")
 
 
 force_option = click.option("--force", is_flag=True, expose_value=False, help="Replace the file that is there already.")

@@ -10,7 +10,7 @@ import click
 from tcpknee import say
 from tcpknee.errors import UsageError
 
-from .options import PATH, Whole, figure_options, force_option, foreign, free, is_given, quiet_option
+from .options import PATH, Whole, check_of_figures, figure_options, force_option, foreign, free, quiet_option
 
 
 @click.command("report", short_help="Write the report of a folder of tables, or one figure.")
@@ -41,6 +41,9 @@ def command(
     out: Path | None,
     figure: str | None,
     format: str,
+    width: str | None,
+    font: str | None,
+    grey: bool,
     condition: int | None,
     quiet: bool,
 ) -> int:
@@ -51,10 +54,9 @@ def command(
     and the connections that sent most over time (--figure timeseries); of a snapshot what is wrong with the host, and
     where its packets go; of a folder of snapshots which rule finds something on how many.
 
-    Example: knee report runs/demo --figure goodput --format png
+    Example: knee report runs/demo --figure goodput --format pdf --width 3.4in
     """
-    if is_given("format") and figure is None:
-        raise click.UsageError(f"--format: got {format} without --figure NAME; expected both. A report is HTML.")
+    check_of_figures(figure)
     if out is not None:
         free(out)
     from tcpknee.live import profile
@@ -75,9 +77,9 @@ def command(
     if function is not None:
         raise UsageError(f"--function: got {function}, and {run} is no profile; expected a profile or imported stacks.")
     if against is not None:
-        _beside_report(run, against, out, figure, format, quiet)
+        _beside_report(run, against, out, figure, format, width, font, grey, quiet)
         return 0
-    write(run, out, figure, format, condition, quiet=quiet)
+    write(run, out, figure, format, width, font, grey, condition, quiet=quiet)
     return 0
 
 
@@ -86,6 +88,9 @@ def write(
     out: Path | None = None,
     figure: str | None = None,
     format: str = "svg",
+    width: str | None = None,
+    font: str | None = None,
+    grey: bool = False,
     condition: int | None = None,
     tell: Callable[[str], None] = say.line,
     quiet: bool = False,
@@ -101,7 +106,7 @@ def write(
             f"--condition: got {condition} for {run}, which is no run; expected a run, which alone has some."
         )
     if is_trace and figure in (None, "trace"):
-        _trace_report(run, out, figure, format, tell, quiet)
+        _trace_report(run, out, figure, format, width, font, grey, tell, quiet)
         return
     if figure is None:
         if condition is not None:
@@ -116,7 +121,7 @@ def write(
     else:
         target = out or run / f"{figure}.{format}"
         with Phase("Drawing the figure", quiet=quiet):
-            pages.save(run, figure, target, condition=condition or 0)
+            pages.save(run, figure, target, condition=condition or 0, width=width, font=font, grey=grey)
         tell(f"Figure: {target}")
 
 
@@ -125,17 +130,20 @@ def _trace_report(
     out: Path | None,
     figure: str | None,
     format: str,
+    width: str | None,
+    font: str | None,
+    grey: bool,
     tell: Callable[[str], None],
     quiet: bool,
 ) -> None:
     """The page of a trace, or its figure with the turning points."""
     from tcpknee.live import trace
-    from tcpknee.pages import trace_page
+    from tcpknee.pages import export, trace_page
     from tcpknee.runs.progress import Phase
 
     target = out or run / ("trace.html" if figure is None else f"trace.{format}")
     with Phase("Drawing the figure", quiet=quiet):
-        trace_page.save(trace.read(run), target)
+        trace_page.save(trace.read(run), target, export.Paper(width, font, grey))
     tell(f"Figure: {target}")
 
 
@@ -154,7 +162,17 @@ def _profile_report(run: Path, against: Path | None, function: str | None, out: 
     say.line(f"Report: {target}")
 
 
-def _beside_report(run: Path, against: Path, out: Path | None, figure: str | None, format: str, quiet: bool) -> None:
+def _beside_report(
+    run: Path,
+    against: Path,
+    out: Path | None,
+    figure: str | None,
+    format: str,
+    width: str | None,
+    font: str | None,
+    grey: bool,
+    quiet: bool,
+) -> None:
     """The page of two traces, captures or recordings, or one figure of both."""
     from tcpknee import pages
     from tcpknee.datasets.dataset import Dataset
@@ -174,7 +192,7 @@ def _beside_report(run: Path, against: Path, out: Path | None, figure: str | Non
             pages.write(found, target)
         else:
             target = out or run / f"{figure}.{format}"
-            pages.save(found, figure, target)
+            pages.save(found, figure, target, width=width, font=font, grey=grey)
     say.line(f"{'Report' if figure is None else 'Figure'}: {target}")
 
 

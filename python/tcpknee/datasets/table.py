@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from tcpknee.errors import MissingColumn
+from tcpknee.say import printable
 
 if TYPE_CHECKING:
     import pandas
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 
     from .partitions import Partitions
 
+
+_ROWS_SHOWN = 20
+"""In a notebook."""
 
 _READ_WHOLE = 1 << 15
 """Rows up to which all columns are read at once: one by one takes longer."""
@@ -96,6 +101,23 @@ class Table:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.arrow().__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        """The first rows, with each column's unit below its name."""
+        shown = self.arrow().slice(0, _ROWS_SHOWN)
+        units = [field.metadata.get(b"unit", b"").decode() if field.metadata else "" for field in self._schema]
+        heads = "".join(
+            f"<th>{escape(name)}<br><small>{escape(unit)}</small></th>"
+            for name, unit in zip(self.columns, units, strict=True)
+        )
+        rows = zip(*(column.to_pylist() for column in shown.columns), strict=True)
+        cells = (
+            "".join(f"<td>{'' if value is None else escape(printable(value))}</td>" for value in row) for row in rows
+        )
+        body = "".join(f"<tr>{row}</tr>" for row in cells)
+        more = len(self) - len(shown)
+        note = f"<p><small>and {more:,} more rows</small></p>" if more > 0 else ""
+        return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{note}"
 
     def __repr__(self) -> str:
         return f"<tcpknee table: {len(self)} rows of {', '.join(self.columns)}>"

@@ -1,5 +1,5 @@
 """Pages: the report of a run, of a recording, an import or a trace, each one HTML file that needs no network; figures
-as PNG or SVG.
+as PDF, PNG or SVG.
 
 They read tables and what the folder says of itself, nothing else. Heavy libraries are imported when a page is made, not
 when this package is.
@@ -31,16 +31,27 @@ def write(run: Any, out_html: str | Path) -> Path:
     return page.write(run, Path(out_html))
 
 
-def save(run: Any, figure: str, path: str | Path, *, condition: int = 0) -> Path:
-    """Writes one figure as PNG or SVG, by the ending of `path`.
+def save(
+    run: Any,
+    figure: str,
+    path: str | Path,
+    *,
+    condition: int = 0,
+    width: str | None = None,
+    font: str | None = None,
+    grey: bool = False,
+) -> Path:
+    """Writes one figure as PDF, PNG or SVG, by the ending of `path`.
 
-    `condition` picks the setting of the matrix that a figure over time shows.
-    Raises UsageError for an unknown figure or ending, or when the figure does not apply: "timeseries", "acks" and
-    "processors" are drawn of recordings, imports and traces.
+    `condition` picks the setting of the matrix that a figure over time shows. `width`: of the whole picture on paper,
+    as "3.4in" or "86mm"; its letters are of 8 points then. `font`: the family of its letters, which must be installed.
+    `grey`: no colours, and algorithms are told apart by how dark they are.
+    Raises UsageError for an unknown figure, ending or width, or when the figure does not apply: "timeseries", "acks"
+    and "processors" are drawn of recordings, imports and traces.
     """
     from . import export
 
-    return export.save(run, figure, Path(path), condition=condition)
+    return export.save(run, figure, Path(path), condition=condition, paper=export.Paper(width, font, grey))
 
 
 def chart(run: Any, figure: str, *, condition: int = 0) -> Any:

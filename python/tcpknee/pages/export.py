@@ -1,17 +1,20 @@
-"""One figure by itself: as an Altair chart, PNG or SVG."""
+"""One figure by itself: as an Altair chart, PDF, PNG or SVG, as wide as a column of a paper where that is asked for."""
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from tcpknee.errors import UsageError
+from tcpknee.say import printable
 from tcpknee.writing import replacing
 
-from . import theme
+from . import palette, theme
 from .cohorts import Cohorts
 from .figures import FIGURES, OF_DATASETS
 from .observed import Observed, opened
@@ -19,6 +22,8 @@ from .run import ReportRun
 
 KINDS = {ReportRun: "this run", Cohorts: "this fleet"}
 PNG_PIXELS_PER_POINT = 2.0
+#: Of a picture for paper, as journals ask for.
+PNG_PIXELS_PER_INCH = 600.0
 
 
 EVERY = tuple(dict.fromkeys((*FIGURES, *OF_DATASETS)))
@@ -111,24 +116,123 @@ def chart(run: Any, name: str, *, condition: int = 0) -> Any:
     return alt.Chart.from_dict(spec(opened(run), find(name), condition=condition))
 
 
-def save(run: Any, name: str, path: Path, *, condition: int = 0) -> Path:
-    figure = find(name)
-    return save_spec(spec(opened(run), figure, condition=condition), path)
+@dataclass(frozen=True)
+class Paper:
+    """How a figure stands on paper: `width`, as "3.4in" or "86mm", with axes and all; `font`, by its family's name.
+    `grey`: every colour is a grey, and those of algorithms are told apart by how dark they are. What is left out is as
+    on a page."""
+
+    width: str | None = None
+    font: str | None = None
+    grey: bool = False
+
+    @property
+    def points(self) -> float | None:
+        """The width in points, of which an inch has 72. Raises UsageError."""
+        if self.width is None:
+            return None
+        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(in|cm|mm|pt)", self.width)
+        points = float(found[1]) * POINTS[found[2]] if found else 0.0
+        if not LEAST_POINTS <= points <= MOST_POINTS:
+            raise UsageError(
+                f'width: got "{printable(self.width)}"; expected 1in to 20in, as "3.4in", "86mm" or "245pt".'
+            )
+        return points
 
 
-def save_spec(found: dict[str, Any], path: Path) -> Path:
-    """Writes a specification with its data as PNG or SVG, by the ending of `path`. Raises UsageError: it is neither."""
+PAGE = Paper()
+POINTS = {"in": 72.0, "cm": 72 / 2.54, "mm": 72 / 25.4, "pt": 1.0}
+LEAST_POINTS, MOST_POINTS = 72.0, 1440.0
+
+_DRAWN_PER_POINT = 1.5
+"""Pixels of the drawing to a point on paper: letters of 12 pixels are of 8 points there, as in captions."""
+
+_SIZE = re.compile(
+    r'<svg [^>]*?\bwidth="([0-9.]+)"[^>]*?\bheight="([0-9.]+)"|<svg [^>]*?\bheight="([0-9.]+)"[^>]*?\bwidth="([0-9.]+)"'
+)
+
+
+def save(run: Any, name: str, path: Path, *, condition: int = 0, paper: Paper = PAGE) -> Path:
+    figure, shown = find(name), opened(run)
+    return save_figure(lambda layout: spec(shown, figure, condition=condition, layout=layout), path, paper)
+
+
+def save_figure(draw: Callable[[theme.Layout], dict[str, Any]], path: Path, paper: Paper = PAGE) -> Path:
+    """Writes what `draw` makes of a layout as PDF, PNG or SVG, by the ending of `path`. Raises UsageError."""
     import vl_convert
 
     ending = path.suffix.lower()
-    if ending not in (".svg", ".png"):
-        raise UsageError(f"{path}: got the ending {ending or 'of no kind'!r}; expected .svg or .png.")
+    if ending not in (".pdf", ".svg", ".png"):
+        raise UsageError(f"{path}: got the ending {ending or 'of no kind'!r}; expected .pdf, .svg or .png.")
     if ending == ".svg":
-        content = vl_convert.vegalite_to_svg(found).encode("utf-8")
+        content = svg(draw, paper).encode("utf-8")
+    elif ending == ".pdf":
+        # A pixel becomes a point.
+        content = vl_convert.svg_to_pdf(svg(draw, paper, unit="px"))
     else:
-        content = vl_convert.vegalite_to_png(found, scale=PNG_PIXELS_PER_POINT)
+        scale = PNG_PIXELS_PER_POINT if paper.width is None else PNG_PIXELS_PER_INCH / 72
+        content = vl_convert.svg_to_png(svg(draw, paper, unit="px"), scale=scale)
     write_file(path, content)
     return path
+
+
+def svg(draw: Callable[[theme.Layout], dict[str, Any]], paper: Paper = PAGE, *, unit: str = "pt") -> str:
+    """The picture as SVG, exactly as wide as the paper wants it; `unit`: what a point of that is called."""
+    import vl_convert
+
+    if paper.font is not None and not _is_installed(paper.font):
+        raise UsageError(
+            f'font: got "{printable(paper.font)}", which is not installed here; expected the family of a font that is: '
+            "`fc-list : family` lists them."
+        )
+
+    def drawn(layout: theme.Layout) -> str:
+        found = draw(layout)
+        if paper.font is not None:
+            found["config"]["font"] = paper.font
+        return str(vl_convert.vegalite_to_svg(found))
+
+    points = paper.points
+    if points is None:
+        return _toned(drawn(theme.WIDE), paper)
+    wanted = points * _DRAWN_PER_POINT
+    layout = theme.WIDE if wanted >= theme.WIDE.least else theme.NARROW
+    room = float(theme.AXIS_ROOM)
+    # What stands beside the drawing is known when it was drawn, and changes a little with its width.
+    for _ in range(3):
+        width = max(round(wanted - room), 60)
+        picture = drawn(replace(layout, width=width, least=min(layout.least, width)))
+        across, down = _size(picture)
+        room += across - wanted
+        if abs(across - wanted) <= 1:
+            break
+    scale = points / across
+    head, rest = _toned(picture, paper).split(">", 1)
+    head = re.sub(r' (width|height)="[^"]*"', "", head)
+    return f'{head} width="{points:g}{unit}" height="{down * scale:.2f}{unit}">{rest}'
+
+
+def _is_installed(font: str) -> bool:
+    """Without its font a picture would have no letters: asks what draws them for one."""
+    from xml.sax.saxutils import quoteattr
+
+    import vl_convert
+
+    letter = f'<text y="9" font-family={quoteattr(font)}>A</text>'
+    probe = vl_convert.svg_to_pdf(f'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9">{letter}</svg>')
+    return b"/Font" in probe
+
+
+def _toned(picture: str, paper: Paper) -> str:
+    if not paper.grey:
+        return picture
+    return re.sub(r"#[0-9A-Fa-f]{6}\b", lambda ink: palette.grey(ink[0]), picture)
+
+
+def _size(picture: str) -> tuple[float, float]:
+    found = _SIZE.search(picture)
+    assert found, "the picture says how large it is"
+    return float(found[1] or found[4]), float(found[2] or found[3])
 
 
 def write_file(path: Path, content: bytes) -> None:

@@ -20,47 +20,12 @@ from tcpknee.errors import UsageError
 from tcpknee.fleet.cohorts import comparing
 
 from . import export, fleet_page
-from .cohorts import Cohorts, of_comparison
+from .cohorts import of_comparison
+from .figure import Figure
 from .figures import fleet
 
 if TYPE_CHECKING:
     from tcpknee.fleet.cohorts import Comparison
-
-
-class Figure:
-    """A figure of a fleet with its data. Notebooks show it without a network."""
-
-    def __init__(self, found: Cohorts, figure: Any) -> None:
-        self._found, self._figure = found, figure
-
-    def save(self, path: Path | str) -> Path:
-        """Writes it as PNG or SVG, by the ending. Raises UsageError, RunFolderError (it cannot be written)."""
-        return export.save_spec(self._spec(), Path(path))
-
-    def altair(self) -> Any:
-        """An `altair.Chart`, to go on from."""
-        import altair as alt
-
-        return alt.Chart.from_dict(self._spec())
-
-    def _spec(self) -> dict[str, Any]:
-        return export.spec(self._found, self._figure)
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        """A picture for every notebook, and what JupyterLab draws by itself."""
-        import altair as alt
-        import vl_convert
-
-        spec = self._spec()
-        version = alt.SCHEMA_VERSION.lstrip("v").split(".")[0]
-        return {
-            "image/svg+xml": vl_convert.vegalite_to_svg(spec),
-            f"application/vnd.vegalite.v{version}+json": spec,
-            "text/plain": repr(self),
-        }
-
-    def __repr__(self) -> str:
-        return f"<tcpknee figure: {self._figure.title}>"
 
 
 def fleet_report(*data: Path | str, **options: Any) -> FleetReport:

@@ -88,6 +88,19 @@ def tint(ink: str, number: int) -> str:
     return "#" + "".join(f"{round(level + abs(part) * (towards - level)):02X}" for level in levels)
 
 
+#: The colours above on paper without colours. Neighbours differ most: two of them are what most figures compare.
+GREYS = ("#000000", "#999999", "#595959", "#BBBBBB", "#2B2B2B", "#CCCCCC", "#7A7A7A")
+
+
+def grey(ink: str) -> str:
+    """A colour's grey: that of its algorithm, or one as light as it is (ITU-R BT.709)."""
+    if ink.upper() in COLOURS:
+        return GREYS[COLOURS.index(ink.upper())]
+    red, green, blue = (int(ink[at : at + 2], 16) for at in (1, 3, 5))
+    level = round(0.2126 * red + 0.7152 * green + 0.0722 * blue)
+    return f"#{level:02X}{level:02X}{level:02X}"
+
+
 def shape(slot: int) -> str:
     # A second turn through the colours takes other shapes.
     return SHAPES[(slot + turn(slot)) % len(SHAPES)]

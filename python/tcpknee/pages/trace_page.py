@@ -38,20 +38,14 @@ def _series(trace: Trace) -> Connections:
     return Connections(trace.dataset, sources.ACKS, PANELS)
 
 
-def save(trace: Trace, path: Path) -> Path:
-    """Writes the page as .html, which needs no network, or the figure by itself as .svg or .png."""
-    import vl_convert
-
+def save(trace: Trace, path: Path, paper: export.Paper = export.PAGE) -> Path:
+    """Writes the page as .html, which needs no network, or the figure by itself as .pdf, .svg or .png."""
     ending = path.suffix.lower()
-    if ending not in (".html", ".svg", ".png"):
-        raise UsageError(f"{path}: got the ending {ending or 'of no kind'!r}; expected .html, .svg or .png.")
-    if ending == ".html":
-        content = page(trace).encode("utf-8")
-    elif ending == ".svg":
-        content = vl_convert.vegalite_to_svg(spec(trace)).encode("utf-8")
-    else:
-        content = vl_convert.vegalite_to_png(spec(trace), scale=export.PNG_PIXELS_PER_POINT)
-    export.write_file(path, content)
+    if ending not in (".html", ".pdf", ".svg", ".png"):
+        raise UsageError(f"{path}: got the ending {ending or 'of no kind'!r}; expected .html, .pdf, .svg or .png.")
+    if ending != ".html":
+        return export.save_figure(lambda layout: spec(trace, layout), path, paper)
+    export.write_file(path, page(trace).encode("utf-8"))
     return path
 
 
@@ -97,12 +91,12 @@ def _lost(trace: Trace) -> list[str]:
     return [f"{lost:,} records were lost: the buffer was full."] if lost else []
 
 
-def spec(trace: Trace) -> dict[str, Any]:
+def spec(trace: Trace, layout: theme.Layout = theme.WIDE) -> dict[str, Any]:
     """The figure's Vega-Lite specification, with its data. Raises UsageError: the trace has no segment."""
     series = _drawn(trace)
     sets = data(trace, series)
-    found = _spec(trace, series, sets, theme.WIDE)
-    found["config"] = theme.config()
+    found = _spec(trace, series, sets, layout)
+    found["config"] = theme.config(layout=layout)
     found["title"] = {"text": _title(trace), "subtitle": [*_notes(series), *_lost(trace)]}
     found["datasets"] = {name: [row for block in blocks for row in block.rows()] for name, blocks in sets.items()}
     return found

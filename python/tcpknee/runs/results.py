@@ -190,11 +190,27 @@ class Run:
         entries = [published.Published(**entry) for entry in stored]
         return published.beside(entries, OfCells(self.meta["cells"], self.summary))
 
+    def figure(self, name: str, *, condition: int = 0) -> Any:
+        """A figure by its name, as `tcpknee.figure` gives it: run.figure("goodput").save("a.pdf", width="3.4in")."""
+        import tcpknee
+
+        return tcpknee.figure(self, name, condition=condition)
+
     def json(self) -> dict[str, Any]:
         """The object that `--json` prints."""
         from .output import as_json
 
         return as_json([self])
+
+    def _repr_html_(self) -> str:
+        """What the command prints of it."""
+        from html import escape
+
+        from tcpknee.say import printable
+
+        from .output import lines
+
+        return "<pre>" + "\n".join(escape(printable(line)) for line in lines(self)) + "</pre>"
 
     def __repr__(self) -> str:
         where = str(self.folder) if self.folder else "in memory"
