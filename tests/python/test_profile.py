@@ -87,7 +87,17 @@ def test_a_profile_is_a_dataset_whose_columns_say_what_they_are(plain: profile.P
 
 def test_the_text_says_how_busy_the_processors_were(plain: profile.Profile) -> None:
     assert re.search(r"s; \d+ processors? busy for [\d.]+ %", profile_text.answer(plain))
-    assert [row[0] for row in profile_text.counts(plain)] == list(plain.costs)
+    assert [row[0] for row in profile_text.counts(plain)] == [name for name, value in plain.costs.items() if value]
+
+
+def test_what_was_not_seen_once_is_named_in_one_line(plain: profile.Profile, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = {"interrupts": 3, "acks_sent": 0, "softirqs_hrtimer": 0}
+    monkeypatch.setitem(plain.__dict__, "costs", counted)
+    assert [row[0] for row in profile_text.counts(plain)] == ["interrupts"]
+    assert profile_text.never(plain) == [("not seen once", "acks_sent, softirqs_hrtimer")]
+    assert "<dd>acks_sent, softirqs_hrtimer</dd>" in profile_page.page(plain)
+    monkeypatch.setitem(plain.__dict__, "costs", {"interrupts": 3})
+    assert not profile_text.never(plain)
 
 
 def test_what_the_machine_did_has_no_ratio_to_packets_of_one_place(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from tcpknee import imports, pages
 from tcpknee.cli.app import app
 from tcpknee.datasets.dataset import Dataset
 from tcpknee.errors import UsageError
-from tcpknee.pages import connections, figures, observed
+from tcpknee.pages import connections, figures, observed, overview
 from tcpknee.pages.beside import Beside
 from tcpknee.pages.connections import SHOWN_AT_MOST
 from tcpknee.runs import api
@@ -121,6 +122,26 @@ def test_one_report_on_each_kind(found: Dataset, tmp_path: Path) -> None:
         assert column.doc and column.name in text
     for _, value in found.provenance.facts() if found.kind != "run" else ():
         assert value.replace("'", "&#39;") in text
+
+
+def test_a_page_begins_with_what_the_rows_come_to(tmp_path: Path) -> None:
+    an_import(tmp_path / "in")
+    text = pages.write(tmp_path / "in", tmp_path / "page.html").read_text(encoding="utf-8")
+    # Of a counter what it grew by while it was watched: 14 kB, and not the value that it had.
+    sentence = "2 connections had 13.7 KiB acknowledged in 14 s, 8.00 kbit/s together."
+    assert f'<p class="answer">{sentence}</p>' in text
+    assert text.index(sentence) < text.index('<section id="summary">') < text.index('<section id="figure-timeseries">')
+    row = re.findall(r"<tbody>(.*?)</tbody>", text, re.DOTALL)[0]
+    cells = re.findall(r"<t[hd][^>]*>([^<]*)<", row)
+    assert cells == ["cubic", "2", "0.0140", "0.00800", "18.0"]
+
+
+def test_a_page_of_rows_without_connections_says_what_it_holds(tmp_path: Path) -> None:
+    imports.write("nginx", DATA / "nginx/combined.log", tmp_path / "in")
+    dataset = Dataset(tmp_path / "in")
+    told = overview.of(observed.Observed(dataset))
+    assert told.sentence == f"{len(dataset.table('requests'))} rows of requests."
+    assert not told.rows
 
 
 def test_a_window_is_drawn_as_the_rows_have_it(tmp_path: Path) -> None:

@@ -134,4 +134,4 @@ def _told(found: Profile, other: Profile | None, function: str | None) -> Iterat
         yield from ("", *stacks)
     yield ""
     yield from text.warnings(found)
-    yield from (f"{where}: {much}" for where, much in text.cost(found))
+    yield from (f"{where}: {much}" for where, much in (*text.never(found), *text.cost(found)))

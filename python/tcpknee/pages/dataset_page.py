@@ -7,7 +7,7 @@ from typing import Any
 from tcpknee import human
 from tcpknee.errors import RunFolderError
 
-from . import export, html, theme
+from . import export, html, overview, theme
 from .connections import HOW_TO_LOOK
 from .encode import packed
 from .figures import OF_DATASETS
@@ -23,12 +23,23 @@ def render(found: Observed) -> str:
         _payload(found, shown),
         kind=dataset.kind,
         title=" and ".join(name for name, _ in found.sides if name) or dataset.path.resolve().name,
+        overview=_overview(found),
         facts=dataset.provenance.facts(),
         warnings=list(dataset.damaged.values()),
         tables=[_table(found, name) for name in dataset.partitions],
         figures=shown,
         captions={figure.name: _caption(found) if hasattr(figure, "data") else figure.summary for figure in shown},
     )
+
+
+def _overview(found: Observed) -> overview.Overview | None:
+    """Of two datasets beside each other their figures say more than a sum; a damaged table is among the warnings."""
+    if len(found.sides) > 1:
+        return None
+    try:
+        return overview.of(found)
+    except RunFolderError:
+        return None
 
 
 def _payload(found: Observed, shown: list[Any]) -> dict[str, Any]:

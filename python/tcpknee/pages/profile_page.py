@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def page(found: Profile, against: Profile | None = None, function: str | None = 
         caption=_caption(against),
         has_stacks=bool(found.classes),
         command=about.get("command"),
-        facts=[*profile_text.cost(found), *_host(about)],
+        facts=[*profile_text.never(found), *profile_text.cost(found), *_host(about)],
     )
 
 
@@ -90,7 +91,8 @@ def _title(found: Profile) -> str:
     about = found.about
     if not found.is_taken:
         return f"Call stacks of {found.folder.resolve().name}"
-    return f"What the network costs this host, {about['seconds']:.3g} s from {about['began']}"
+    began = datetime.fromisoformat(about["began"]).isoformat(sep=" ", timespec="seconds")
+    return f"What the network costs this host, {about['seconds']:.3g} s from {began.replace('+00:00', ' UTC')}"
 
 
 def _named(against: Profile) -> str:

@@ -85,16 +85,24 @@ def _shares(row: Mapping[str, int]) -> list[str]:
 
 
 def counts(found: Profile) -> list[list[str]]:
-    """Rows under COUNT_HEADS."""
+    """Rows under COUNT_HEADS, of what was seen at all."""
     skbs = found.costs.get("data_skbs_sent", 0)
     asked = found.about["asked"]
     # Where packets count in one place alone, what the machine did besides has no ratio to them.
     related = {*_PER_SKB} - (_OF_MACHINE if asked.get("netns") or asked.get("pid") else set())
     rows = []
     for name, value in found.costs.items():
+        if not value:
+            continue
         per_skb = human.digits(value / skbs) if skbs and name in related else "-"
         rows.append([name, _amount(name, value), _amount(name, value / found.about["seconds"]), per_skb])
     return rows
+
+
+def never(found: Profile) -> list[tuple[str, str]]:
+    """What was counted and not seen once, as a fact; nothing: all was."""
+    names = [name for name, value in found.costs.items() if not value]
+    return [("not seen once", ", ".join(names))] if names else []
 
 
 def _amount(name: str, value: float) -> str:

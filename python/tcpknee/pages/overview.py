@@ -1,0 +1,130 @@
+"""What a recording, an import or a capture comes to: a sentence, and a row for each congestion control.
+
+It counts what was seen: of a counter the difference of its last and first value, of a connection that was there before
+the recording nothing of its past.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tcpknee import human
+
+if TYPE_CHECKING:
+    from .observed import Observed
+
+LIMITED = ("rwnd_limited_us", "sndbuf_limited_us")
+_COUNTERS = ("bytes_acked", "bytes_sent", "bytes_retrans", "total_retrans", "data_segs_out", "busy_us", *LIMITED)
+"""Columns that only grow; a table has some of them."""
+
+
+@dataclass(frozen=True)
+class Overview:
+    """`rows` have a cell for each of `heads`, the first of which is a name."""
+
+    sentence: str
+    heads: tuple[tuple[str, str], ...] = ()
+    """(name, unit) of each column that somebody knows."""
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+def of(found: Observed) -> Overview:
+    """What the table with the connections comes to; of a dataset without one, what it holds."""
+    source = found.source
+    if source is None or not source.sent or not source.sent_is_counter or not found.has_series:
+        return Overview(_held(found))
+    held = set(found.dataset.table(source.table).columns)
+    if source.sent not in held:
+        return Overview(_held(found))
+    groups = found.dataset.sql(_query(found, held)).to_pylist()
+    total = _sum(groups)
+    seconds = max(total["seconds"], 1e-9)
+    columns: list[tuple[tuple[str, str], list[float | None]]] = [
+        (("acknowledged", "MB"), [(group["bytes_acked"] or 0) / 1e6 for group in groups]),
+        (("goodput", "Mbit/s"), [(group["bytes_acked"] or 0) * 8e-6 / seconds for group in groups]),
+        (("sent again", "%"), [_retransmit_pct(group) for group in groups]),
+        (("srtt p50", "ms"), [group["srtt_us"] and group["srtt_us"] / 1e3 for group in groups]),
+        (("rwnd-limited", "%"), [_share(group, "rwnd_limited_us") for group in groups]),
+        (("sndbuf-limited", "%"), [_share(group, "sndbuf_limited_us") for group in groups]),
+    ]
+    known = [(head, values) for head, values in columns if any(value is not None for value in values)]
+    what = "congestion control" if "algorithm" in held else ""
+    heads = ((what, ""), (f"{source.of}s", ""), *(head for head, _ in known))
+    rows = tuple(
+        (
+            group["name"] or "not told",
+            f"{group['connections']:,}",
+            *(_digits(values[at]) for _, values in known),
+        )
+        for at, group in enumerate(groups)
+    )
+    return Overview(_sentence(total, source.of, seconds), heads, rows)
+
+
+def _query(found: Observed, held: set[str]) -> str:
+    source = found.source
+    assert source is not None
+    keys = [name for name in source.key if name in held]
+    name = "algorithm" if "algorithm" in held else "'all'"
+    order = f"order by {source.time}"
+    grown = ", ".join(
+        f"last({one} {order}) filter ({one} is not null) - first({one} {order}) filter ({one} is not null) as {one}"
+        for one in _COUNTERS
+        if one in held
+    )
+    sums = ", ".join(f"sum({one})::double as {one}" for one in _COUNTERS if one in held)
+    median = "median(nullif(srtt_us, 0)) as srtt_us" if "srtt_us" in held else "null as srtt_us"
+    return (
+        f"with one as (select last({name} {order}) as name, min({source.time}) as first_ns, max({source.time}) as "
+        f"last_ns, {median}, {grown} from {source.table} where {source.time} is not null group by {', '.join(keys)}) "
+        f"select name, count(*) as connections, (max(last_ns) - min(first_ns)) / 1e9 as seconds, "
+        f"(select (max(last_ns) - min(first_ns)) / 1e9 from one) as whole, median(srtt_us) as srtt_us, {sums} "
+        f"from one group by name order by bytes_acked desc nulls last, connections desc"
+    )
+
+
+def _sum(groups: list[dict[str, Any]]) -> dict[str, Any]:
+    names = ["connections", *(one for one in _COUNTERS if groups and one in groups[0])]
+    total = {name: sum(group[name] or 0 for group in groups) for name in names}
+    return {**total, "seconds": max((group["whole"] or 0 for group in groups), default=0)}
+
+
+def _retransmit_pct(group: dict[str, Any]) -> float | None:
+    """Of bytes where they are counted, else of segments."""
+    for again, sent in (("bytes_retrans", "bytes_sent"), ("total_retrans", "data_segs_out")):
+        if group.get(sent):
+            return 100 * float(group[again] or 0) / float(group[sent])
+    return None
+
+
+def _share(group: dict[str, Any], limit: str) -> float | None:
+    """Of the time in which something was under way."""
+    busy, limited = group.get("busy_us"), group.get(limit)
+    return 100 * limited / busy if busy and limited is not None else None
+
+
+def _digits(value: float | None) -> str:
+    return "–" if value is None else human.digits(value)
+
+
+def _sentence(total: dict[str, Any], of: str, seconds: float) -> str:
+    acked = total["bytes_acked"]
+    who = human.counted(total["connections"], of)
+    lasted = human.duration(round(seconds * 1e9))
+    if not acked:
+        return f"{who} in {lasted}, of which none had anything acknowledged."
+    rate = human.quantity("rate", acked * 8 / seconds)
+    again = _retransmit_pct(total)
+    if again is None:
+        lost = ""
+    else:
+        lost = f"; {human.digits(again)} % of what they sent was sent again" if again else "; nothing was sent again"
+    return f"{who} had {human.quantity('bytes', acked)} acknowledged in {lasted}, {rate} together{lost}."
+
+
+def _held(found: Observed) -> str:
+    """The tables by their rows, the longest first."""
+    counts = [(len(found.dataset.table(name)), name) for name in found.dataset.tables]
+    told = [f"{human.counted(rows, 'row')} of {name}" for rows, name in sorted(counts, reverse=True) if rows]
+    return f"{', '.join(told[:4])}{', and more' if len(told) > 4 else ''}." if told else "No table has a row."
