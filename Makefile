@@ -163,6 +163,11 @@ site: $(VENV)/.site ## make a web site of all pages, in build/site: it needs not
 	$(BIN)/python docs/generate.py
 	$(BIN)/python docs/site.py build/site
 
+.PHONY: play
+play: $(VENV)/.core ## build the playground, one page with the engine in it, into build/play (needs rustup's wasm32-unknown-unknown)
+	@tools/need.sh rust --optional clang-16
+	$(BIN)/python site/play/build.py build/play
+
 # Whatever the verdicts are, they are what the page says.
 CLAIMS := $(BIN)/knee gallery --quiet
 # Those that can be run nowhere else, those of hosts that have a form for a kernel (gallery/kernel), and those of the window's

@@ -1,22 +1,23 @@
-// Runs cells of a scenario in the facade's WebAssembly module: node cell.mjs MODULE.wasm CELLS <SCENARIO.toml
+// Runs cells of scenarios in the playground's engine, a tenth of a second at a time as a page does:
+// node cell.mjs MODULE.wasm <SCENARIOS.json
 //
-// Prints a line of JSON per cell, {"refused": false, "text": its tables as CSV} or {"refused": true, "text": what is wrong}.
+// SCENARIOS is a list of [text, cells]. Prints a line of JSON per cell: {"refused": "", "tables": {name: CSV}}, or what is wrong.
 import { readFileSync } from "node:fs";
+import { TABLES, joined, loadEngine } from "../../site/play/engine.mjs";
 
-const [file, cells] = process.argv.slice(2);
-const scenario = readFileSync(0);
+const engine = await loadEngine(readFileSync(process.argv[2]));
+const STEP_NS = 1e8;
 
-// No imports: the module gets no clock, file or source of chance, and could not be instantiated if it asked for one.
-const { instance } = await WebAssembly.instantiate(readFileSync(file), {});
-const { memory, room, run, release } = instance.exports;
-
-for (let cell = 0; cell < Number(cells); cell++) {
-	const text = room(scenario.length);
-	new Uint8Array(memory.buffer, text, scenario.length).set(scenario);
-	const answer = run(text, scenario.length, cell);
-	// Memory may have grown, which detaches every view that was made before.
-	const head = new DataView(memory.buffer, answer, 8);
-	const bytes = new Uint8Array(memory.buffer, answer + 8, head.getUint32(0, true));
-	console.log(JSON.stringify({ refused: head.getUint32(4, true) === 1, text: new TextDecoder().decode(bytes) }));
-	release(answer);
+for (const [scenario, cells] of JSON.parse(readFileSync(0, "utf-8"))) {
+	for (let cell = 0; cell < cells; cell++) {
+		const refused = engine.open(scenario, cell, -1);
+		const whole = Object.fromEntries(TABLES.map((name) => [name, ""]));
+		const add = ({ tables, over }) => {
+			for (const name of TABLES) whole[name] = joined(whole[name], tables[name]);
+			return over;
+		};
+		for (let until = STEP_NS; !refused && !add(engine.step(until)); until += STEP_NS);
+		if (!refused) add(engine.finish());
+		console.log(JSON.stringify({ refused, tables: whole }));
+	}
 }

@@ -1,14 +1,14 @@
-"""The facade as WebAssembly, in node: every number of a cell's tables is the native module's, to the bit."""
+"""The playground's engine, in node: every number of a cell's tables is the native module's, to the bit."""
 
 from __future__ import annotations
 
 import io
 import json
-import os
-import shutil
+import random
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -18,9 +18,7 @@ from tcpknee import _core
 
 pytestmark = pytest.mark.slow("the engine is built for another target")
 
-ROOT = Path(__file__).resolve().parents[2]
 HOST = Path(__file__).with_name("cell.mjs")
-TARGET = "wasm32-unknown-unknown"
 TABLES = ("flows", "samples", "queue", "events")
 
 # Losses, jitter and marks take an algorithm through most of its states.
@@ -67,49 +65,15 @@ sizes = "lognormal"
 """
 
 
-@pytest.fixture(scope="module")
-def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example `cell` of crates/engine, in the profile of the other tests."""
-    clang = need_wasm(tmp_path_factory.mktemp("probes"))
-    command = f"cargo build --quiet --locked --target {TARGET} -p knee-engine --example cell --message-format json"
-    said = subprocess.run(
-        command.split(),
-        cwd=ROOT,
-        env=os.environ | {"CC_wasm32_unknown_unknown": clang},
+def answers(playground: Path, scenarios: Sequence[tuple[str, int]]) -> list[dict[str, Any]]:
+    """What each cell of each scenario, of so many cells, gave."""
+    done = subprocess.run(
+        ["node", HOST, playground / "cell.wasm"],
+        input=json.dumps(scenarios),
         stdout=subprocess.PIPE,
         text=True,
+        timeout=300,
         check=True,
-    )
-    built = [json.loads(line) for line in said.stdout.splitlines()]
-    return next(
-        Path(file) for made in built for file in made.get("filenames", ()) if file.endswith("/examples/cell.wasm")
-    )
-
-
-def need_wasm(folder: Path) -> str:
-    """Skips where the machine cannot build for WebAssembly or run it; the C compiler that can."""
-    if missing := [name for name in ("cargo", "rustc", "node") if not shutil.which(name)]:
-        pytest.skip(f"not installed: {', '.join(missing)}")
-    if not works(["rustc", "--target", TARGET, "--crate-type", "cdylib", "-o", str(folder / "nothing.wasm"), "-"]):
-        pytest.skip(f"rustc cannot build for {TARGET}: rustup target add {TARGET}")
-    compilers = (name for name in ("clang-16", "clang") if shutil.which(name))
-    clang = next(
-        (name for name in compilers if works([name, f"--target={TARGET}", "-c", "-x", "c", "-", "-o", "/dev/null"])),
-        None,
-    )
-    if clang is None:
-        pytest.skip(f"no clang for {TARGET}")
-    return clang
-
-
-def works(command: Sequence[str]) -> bool:
-    """Whether a compiler takes an empty source."""
-    return subprocess.run(command, input=b"", capture_output=True, check=False).returncode == 0
-
-
-def answers(module: Path, scenario: str, cells: int) -> list[dict[str, str | bool]]:
-    done = subprocess.run(
-        ["node", HOST, module, str(cells)], input=scenario, stdout=subprocess.PIPE, text=True, timeout=300, check=True
     )
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -128,35 +92,59 @@ def read_csv(text: str, schema: pa.Schema) -> pa.RecordBatch:
     return table.combine_chunks().to_batches()[0]
 
 
-def assert_equal_tables(module: Path, scenario: str) -> None:
-    native = _core.parse(scenario, "native.toml")
-    cells = native.cells
-    there = answers(module, scenario, len(cells))
-    assert len(there) == len(cells)
-    for index, answer in enumerate(there):
-        assert not answer["refused"], answer["text"]
+def assert_equal_tables(playground: Path, *scenarios: str) -> None:
+    natives = [_core.parse(scenario, "native.toml") for scenario in scenarios]
+    asked = [(scenario, len(native.cells)) for scenario, native in zip(scenarios, natives, strict=True)]
+    cells = [(native, index) for native in natives for index in range(len(native.cells))]
+    for (native, index), answer in zip(cells, answers(playground, asked), strict=True):
+        assert not answer["refused"], answer["refused"]
         here = native.run_cell(index, 0)
-        for name, text in zip(TABLES, str(answer["text"]).split("\n\n"), strict=True):
+        for name in TABLES:
             expected = pa.record_batch(getattr(here, name))
-            got = read_csv(text, expected.schema)
+            got = read_csv(answer["tables"][name], expected.schema)
             assert got.schema.names == expected.schema.names
             assert got.num_rows == expected.num_rows > 0
             for column in expected.schema.names:
                 equal = as_numbers(got.column(column)).equals(as_numbers(expected.column(column)))
-                assert equal, f"{cells[index]['axes']}: {name}.{column}"
+                assert equal, f"{native.cells[index]['axes']}: {name}.{column}"
 
 
-def test_every_algorithm_has_the_tables_of_the_native_module(module: Path) -> None:
+def test_every_algorithm_has_the_tables_of_the_native_module(playground: Path) -> None:
     algorithms = ", ".join(f'"{algorithm["name"]}"' for algorithm in _core.algorithms())
-    assert_equal_tables(module, ALGORITHMS.format(algorithms=algorithms))
+    assert_equal_tables(playground, ALGORITHMS.format(algorithms=algorithms))
 
 
-def test_every_queue_has_the_tables_of_the_native_module(module: Path) -> None:
+def test_every_queue_has_the_tables_of_the_native_module(playground: Path) -> None:
     queues = ", ".join(f'"{queue["name"]}"' for queue in _core.queues())
-    assert_equal_tables(module, QUEUES.format(queues=queues))
+    assert_equal_tables(playground, QUEUES.format(queues=queues))
 
 
-def test_what_is_wrong_is_said(module: Path) -> None:
-    (answer,) = answers(module, "duration = 3", 1)
-    assert answer["refused"]
-    assert str(answer["text"]).startswith("page:1: duration: got the bare number 3")
+@pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 50), marks=pytest.mark.long)], ids=str)
+def test_drawn_scenarios_have_the_tables_of_the_native_module(playground: Path, seeds: range) -> None:
+    assert_equal_tables(playground, *map(drawn, seeds))
+
+
+def drawn(seed: int) -> str:
+    """A scenario of the playground's kind."""
+    draw = random.Random(seed)
+    algorithms = [algorithm["name"] for algorithm in _core.algorithms()]
+    ecn = draw.choice((0, 1, 3))
+    kernel = draw.choice(("", "4.19", "5.15", "6.12"))
+    flows = "".join(
+        f'[[flow]]\nalgorithm = "{draw.choice(algorithms)}"\nstart = "{start}s"\n'
+        for start in range(draw.randint(1, 4))
+    )
+    return (
+        f'duration = "5s"\nwarmup = "1s"\nseed = {seed}\n'
+        + (f'kernel = "{kernel}"\n' if kernel else "")
+        + f'[path]\nrate = "{draw.choice((8, 30, 100))}Mbit/s"\nrtt = "{draw.choice((10, 20, 80, 200))}ms"\n'
+        + f'loss = "{draw.choice((0, 0, 0.1, 2))}%"\nbuffer = "{draw.choice((0.3, 1, 5))}bdp"\n'
+        + f'queue = "{draw.choice([queue["name"] for queue in _core.queues()])}"\n'
+        + f"[sender]\ntcp_ecn = {ecn}\n[receiver]\ntcp_ecn = {ecn}\n{flows}"
+    )
+
+
+def test_what_is_wrong_is_said(playground: Path) -> None:
+    wrong, right = answers(playground, [("duration = 3", 1), (drawn(0), 1)])
+    assert wrong["refused"].startswith("page:1: duration: got the bare number 3")
+    assert not right["refused"], "the engine goes on after a refusal"

@@ -14,14 +14,14 @@ PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil
 needed = pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine: install the package chromium")
 
 
-def opened(page: Path, *, seconds: int, width: int = 1300) -> tuple[str, list[str], str]:
+def opened(page: Path, *, seconds: int, width: int = 1300, fragment: str = "") -> tuple[str, list[str], str]:
     """The document after that much of its own time, the lines of its console, and all that the browser said."""
     assert PROGRAM
     command = [
         PROGRAM, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
         "--disable-component-update", "--disable-sync", f"--user-data-dir={page.parent / 'profile'}",
         f"--window-size={width},1300", f"--virtual-time-budget={1000 * seconds}", "--enable-logging=stderr",
-        "--dump-dom", page.as_uri(),
+        "--dump-dom", page.as_uri() + fragment,
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     return done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line], done.stderr

@@ -23,7 +23,8 @@ pub use knee_scenario::{AlgorithmFile, Cell, CellError, Names, Scenario, Scenari
 use knee_scenario::{AlgorithmInfo, ParamInfo};
 use knee_sim::World;
 pub use knee_sim::{
-    CapturedPacket, Decisions, FourTuple, Options, Output, Progress, Rows, SimError,
+    Answer, CapturedPacket, Decisions, FourTuple, Options, Output, Progress, Rows, SimError,
+    Steered,
 };
 use knee_units::Nanos;
 use knee_units::files::ReadFile;
@@ -112,6 +113,22 @@ impl Run {
     /// The time reached, after the start.
     pub fn now(&self) -> Nanos {
         self.world.now()
+    }
+
+    /// Runs on until somebody decides for the connection of [`Options::agent`], of which there is one; false: the run is over
+    /// before. Rows that nobody takes meanwhile may be dropped.
+    pub fn next_decision(&mut self) -> bool {
+        self.world.next_decision()
+    }
+
+    /// Decides, now.
+    pub fn decide(&mut self, answer: Answer) {
+        self.world.decide(answer);
+    }
+
+    /// The rows that nobody took, which may be taken.
+    pub fn rows(&mut self) -> &mut Rows {
+        self.world.rows()
     }
 
     /// Runs to the end, or until `progress` says so, which is told the time reached now and then and may take the rows

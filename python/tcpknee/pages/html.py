@@ -64,7 +64,7 @@ def _page(template: str, data: Mapping[str, Any], scripts: Sequence[str], values
             policy="; ".join(policy),
             css=_unending(_asset("page.css"), "style"),
             scripts=[_unending(script, "script") for script in scripts],
-            data=_data(data),
+            data=json_in_page(data),
             **values,
         )
     )
@@ -115,7 +115,7 @@ def _unending(text: str, element: str) -> Any:
     return markupsafe.Markup(text)
 
 
-def _data(data: Mapping[str, Any]) -> Any:
+def json_in_page(data: Mapping[str, Any]) -> Any:
     """JSON that cannot end the script element it stands in, whatever the titles say."""
     import markupsafe
 

@@ -149,6 +149,11 @@ impl World {
         Nanos(self.ends.now_ns - self.ends.boot_ns)
     }
 
+    /// The rows that nobody took, which may be taken.
+    pub fn rows(&mut self) -> &mut Rows {
+        &mut self.ends.rows
+    }
+
     /// Has the duration passed, or is every flow's work complete?
     pub fn is_over(&self) -> bool {
         self.ends.unfinished == 0 || self.now() >= self.ends.cell.duration

@@ -1,0 +1,157 @@
+"""The playground in a real browser, from disk: it runs, its controls and keys act, and no link makes it do more."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import browser
+from tcpknee import _core
+
+pytestmark = [browser.needed, pytest.mark.slow("the engine is built for another target")]
+
+#: Runs in the page, and writes into it what a person would see.
+PROBE = """
+(async () => {{
+  const $ = (id) => document.getElementById(id);
+  const until = async (ready) => {{ while (!ready()) await new Promise((go) => setTimeout(go, 20)); }};
+  const state = () => document.body.dataset.run;
+  const over = () => until(() => state() === "over");
+  const set = (id, value, kind) => {{ $(id).value = value; $(id).dispatchEvent(new Event(kind)); }};
+  const pressed = (key) => new KeyboardEvent("keydown", {{ key, bubbles: true, cancelable: true }});
+  const key = (target, name) => target.dispatchEvent(pressed(name));
+  const seen = {{}};
+  {does}
+  seen.overflow = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+  const out = document.createElement("output");
+  out.id = "seen";
+  out.textContent = JSON.stringify(seen);
+  document.body.append(out);
+}})();
+"""
+
+
+def visit(playground: Path, tmp_path: Path, fragment: str, does: str, *, width: int = 1440) -> dict[str, Any]:
+    """What the page says after `does`; its console says nothing."""
+    page = (playground / "index.html").read_text(encoding="utf-8")
+    file = tmp_path / "page.html"
+    file.write_text(browser.probed(page, PROBE.format(does=does)), encoding="utf-8")
+    shown, console, said = browser.opened(file, seconds=1200, width=width, fragment=fragment)
+    assert not console, console
+    found = re.search(r'<output id="seen">(.*?)</output>', shown, re.DOTALL)
+    assert found, (shown[-3000:], said[-2000:])
+    seen: dict[str, Any] = json.loads(html.unescape(found[1]))
+    return seen
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_from_disk_it_runs_and_has_the_numbers_of_the_command(playground: Path, tmp_path: Path, width: int) -> None:
+    does = """
+      await over();
+      seen.scenario = $("scenario").textContent;
+      seen.rows = [...$("table").tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.textContent));
+      seen.answer = $("answer").textContent;
+      seen.problem = $("problem").hidden;
+    """
+    fragment = "#rate=20Mbit/s&rtt=30ms&loss=0.1%25&queue=fq_codel&ecn=on&duration=6s&flows=cubic,bbr1@1s,reno"
+    seen = visit(playground, tmp_path, fragment, does, width=width)
+    flows = _core.parse(seen["scenario"], "page.toml").run_cell(0, 0).flows
+    import pyarrow as pa
+
+    goodputs = pa.record_batch(flows).column("goodput_bits_per_sec").to_pylist()
+    assert [row[-1] for row in seen["rows"][:3]] == [f"{goodput / 1e6:.2f}" for goodput in goodputs]
+    assert [row[0] for row in seen["rows"]] == ["cubic", "bbr1", "reno", "what is so"]
+    assert seen["answer"].startswith(f"cubic {goodputs[0] / 1e6:.1f}, bbr1 ") and seen["problem"]
+    assert seen["overflow"] <= 0
+
+
+def test_a_slider_changes_the_run_and_the_link_that_brings_it_back(playground: Path, tmp_path: Path) -> None:
+    does = """
+      await over();
+      const before = $("answer").textContent;
+      set("rate-dial", "600", "input");
+      await over();
+      seen.changed = before !== $("answer").textContent;
+      seen.text = $("rate").value;
+      seen.fragment = location.hash;
+      const scenario = $("scenario").textContent;
+      location.hash = "#flows=reno";
+      await until(() => $("scenario").textContent.includes("reno"));
+      location.hash = seen.fragment;
+      await until(() => !$("scenario").textContent.includes("reno"));
+      seen.same = $("scenario").textContent === scenario;
+    """
+    seen = visit(playground, tmp_path, "#flows=cubic&duration=3s&buffer=2bdp", does)
+    assert seen["changed"] and seen["same"]
+    assert seen["fragment"] == f"#rate={seen['text']}&buffer=2bdp&duration=3s&flows=cubic"
+    assert seen["text"] != "50Mbit/s"
+
+
+def test_keys_are_enough_to_play_and_to_be_the_controller(playground: Path, tmp_path: Path) -> None:
+    does = """
+      await until(() => state() === "paused");
+      const rows = () => Number($("table").tBodies[0].rows[0].cells[2].textContent);
+      for (let i = 0; i < 12; i++) key($("window"), "ArrowUp");
+      key($("window"), "ArrowLeft");
+      seen.asked = Number($("window").dataset.segments);
+      key(document.body, " ");
+      await until(() => state() === "play" && $("play").textContent === "Pause");
+      seen.playing = true;
+      key(document.body, " ");
+      for (let i = 0; i < 15; i++) $("step").click();
+      seen.window = rows();
+      for (let i = 0; i < 30; i++) key($("window"), "ArrowDown");
+      for (let i = 0; i < 5; i++) $("step").click();
+      seen.less = rows();
+      seen.score = $("score").textContent;
+      const all = (names) => [...document.querySelectorAll(names)];
+      seen.reached = all("button, input, select, summary, pre, [tabindex]").every((one) => one.tabIndex >= 0);
+      seen.named = all("input, select").every((one) => one.labels.length || one.getAttribute("aria-label"));
+    """
+    seen = visit(playground, tmp_path, "#rate=20Mbit/s&rtt=50ms&flows=cubic&you=yes", does)
+    assert seen["playing"] and seen["reached"] and seen["named"]
+    assert seen["window"] == seen["asked"] > seen["less"]
+    assert re.match(r"Score: you \d+ · cubic \d+\.", seen["score"])
+
+
+HOSTILE = (
+    "#flows=%3Cimg%20src%3Dx%20onerror%3Ddocument.title%3D1%3E",
+    "#queue=%3C/script%3E%3Cscript%3Edocument.title%3D1%3C/script%3E&__proto__=x&constructor=y",
+    "#rate=1%22%0Aloss=%225%25&kernel=%0A[[flow]]",
+    "#loss=trace%20/etc/passwd&flows=/etc/passwd",
+    "#duration=99999h&flows=cubic",
+    "#flows=" + ",".join(["cubic"] * 500),
+    "#%E0%A4%A",
+)
+
+
+@pytest.mark.parametrize("fragment", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_hostile_link_is_text_that_the_reader_refuses(playground: Path, tmp_path: Path, fragment: str) -> None:
+    does = """
+      await until(() => state() !== undefined && state() !== "rush");
+      seen.problem = $("problem").textContent;
+      seen.title = document.title;
+      seen.elements = document.querySelectorAll("img, iframe, object, a").length;
+      seen.scripts = document.scripts.length;
+      set("queue", "fifo", "change"); set("rate", "20Mbit/s", "change"); set("loss", "0%", "change");
+      set("duration", "2s", "change"); set("kernel", "6.18", "change");
+      location.hash = "#duration=2s&flows=cubic";
+      await until(() => state() === "over" && $("scenario").textContent.includes('"cubic"'));
+    """
+    seen = visit(playground, tmp_path, fragment, does)
+    assert seen["title"] == "tcpknee playground" and seen["elements"] == 0 and seen["scripts"] == 4
+    assert ("got" in seen["problem"] or "unknown" in seen["problem"]) == (fragment != "#%E0%A4%A"), seen["problem"]
+
+
+def test_the_page_is_whole_and_small(playground: Path) -> None:
+    import gzip
+
+    page = (playground / "index.html").read_text(encoding="utf-8")
+    assert not re.findall(r"""<[^>]*\s(?:src|href)\s*=|url\(|https?://|import\(|fetch\(""", page)
+    assert "default-src 'none'" in page and "'unsafe-inline'" not in page and "'unsafe-eval'" not in page
+    assert len(gzip.compress((playground / "cell.wasm").read_bytes(), 9)) < 1 << 20
