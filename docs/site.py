@@ -14,8 +14,8 @@ from pathlib import Path
 import build
 
 ROOT = Path(__file__).resolve().parent.parent
-PLAYGROUND = ROOT / "build" / "play"
-"""What `make play` built."""
+PLAYGROUND = ROOT / "build" / "play" / "index.html"
+"""What `make play` built: a page with all that it needs."""
 
 
 def make(site: Path, version: str) -> Path:
@@ -34,11 +34,9 @@ def make(site: Path, version: str) -> Path:
         # The order of the pages is none, and pages search what stands in the script: the same as JSON is for servers.
         for name in ("SUMMARY.html", "sitemap.xml", "search.json"):
             (html / name).unlink(missing_ok=True)
-        if PLAYGROUND.exists():
-            shutil.copytree(PLAYGROUND, html / "play")
-        else:
-            (html / "play").mkdir()
-            (html / "play" / "index.html").write_text(NO_PLAYGROUND, encoding="utf-8")
+        (html / "play").mkdir()
+        playground = PLAYGROUND.read_text(encoding="utf-8") if PLAYGROUND.exists() else NO_PLAYGROUND
+        (html / "play" / "index.html").write_text(playground, encoding="utf-8")
         folder = site / version
         shutil.rmtree(folder, ignore_errors=True)
         site.mkdir(parents=True, exist_ok=True)
