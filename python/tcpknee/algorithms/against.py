@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 
 from tcpknee import say, writing
-from tcpknee.algorithms import building, compiler, naming, ours
+from tcpknee.algorithms import building, compiler, naming, ours, prototype
 from tcpknee.errors import UsageError
 
 _SOURCES = ("path.c", "sender.c", "world.c", "sides.c", "own_cwr.c", "scenarios.c", "failed.c", "main.c")
@@ -26,7 +26,8 @@ _MOST_WORDS = 20_000
 def play(first: str, second: str, words: Sequence[str], tell: Callable[[str], object]) -> int:
     """Tells each line of what the program prints; its exit code: 0 all was equal, 1 not. `first` and `second` are
     paths, or names of ours; `words` are the program's. Raises `UsageError`, also where an algorithm fails."""
-    objects = [str(building.build(_file(name)).so_path) for name in (first, second)]
+    both = [building.build(_file(name)) for name in (first, second)]
+    objects = [str(built.so_path) for built in both]
     command = compiler.command("knee against")
     sources = [str(building.HEADERS / "against" / name) for name in _SOURCES]
     with writing.spill_folder() as folder, tempfile.TemporaryFile() as stderr:
@@ -34,8 +35,14 @@ def play(first: str, second: str, words: Sequence[str], tell: Callable[[str], ob
         failure = compiler.run([*command, *flags], folder)
         if failure is not None:
             raise UsageError(f"knee against: its program does not compile: {failure[:300]}")
+        ends = [
+            end
+            for built in both
+            if built.kind == "prototype"
+            for end in prototype.serve(built.path, next(iter(built.sources.values())), built.digest)
+        ]
         with subprocess.Popen(
-            [folder / "program", *words, *objects], stdout=subprocess.PIPE, stderr=stderr, text=True
+            [folder / "program", *words, *objects], stdout=subprocess.PIPE, stderr=stderr, text=True, pass_fds=ends
         ) as process:
             assert process.stdout is not None
             for line in process.stdout:

@@ -4,8 +4,8 @@
 
 The file is compiled by the system's C compiler against the headers of the package, into a shared object that needs no
 library, and kept in the user's cache by the digest of all that it was made of. `kind` says what it is written for:
-"contract", that of `cc/cc.h`, or "kernel", Linux as its own congestion controls are. A shared object of whatever kind
-exports `cc_file_algorithm` and `cc_file_abi` (`cc/cc_file.h`).
+"contract", that of `cc/cc.h`, "kernel", Linux as its own congestion controls are, or "prototype", a class in Python. A
+shared object of whatever kind exports `cc_file_algorithm` and `cc_file_abi` (`cc/cc_file.h`).
 
 Whoever compiles a file runs it. So root compiles none that somebody else owns or may write.
 """
@@ -23,7 +23,7 @@ from tcpknee import _core, human, reading, say
 from tcpknee.errors import UsageError
 from tcpknee.reading import ReadFile
 
-from . import compiler, kernel_source, text
+from . import compiler, kernel_source, prototype, text
 
 MOST_BYTES = 1 << 20
 """Of a file with all that it includes. The longest known one has 0.1 MiB."""
@@ -65,13 +65,16 @@ def of_sources(path: str, sources: Mapping[str, str], *, may_be_quoted: bool = T
     """The same of texts that are known."""
     for name in sources:
         text.refuse_name(path, name, may_be_quoted)
-    kind = _kind(path, sources)
-    text.refuse_assembly(path, sources, may_be_quoted)
+    kind = "prototype" if prototype.is_one(path) else _kind(path, sources)
+    digest = _digest(f"{name}\0{content}" for name, content in sources.items())
+    in_c = sources
+    if kind == "prototype":
+        in_c = {"prototype.c": prototype.shim(path, next(iter(sources.values())), digest)}
+    text.refuse_assembly(path, in_c, may_be_quoted)
     if kind == "contract":
         text.refuse_floats(path, sources, may_be_quoted)
-    digest = _digest(f"{name}\0{content}" for name, content in sources.items())
     compile_it = kernel_source.shared_object if kind == "kernel" else compiler.shared_object
-    so_path = compile_it(path, sources, digest, HEADERS, may_be_quoted=may_be_quoted)
+    so_path = compile_it(path, in_c, digest, HEADERS, may_be_quoted=may_be_quoted)
     try:
         about = _core.load_algorithm(so_path, digest)
     except UsageError as error:
@@ -150,6 +153,8 @@ def gather(path: str, at: str, read: ReadFile) -> tuple[dict[str, str], bool]:
                 "An algorithm is some kB of C."
             )
         sources[name] = content
+        if prototype.is_one(name):
+            break
         for other in text.includes(content):
             if "/" in other or "\0" in other or not (HEADERS / other).is_file():
                 waiting.append(os.path.normpath(PurePosixPath(name).parent / other))

@@ -60,6 +60,11 @@ def names(what: str, words: Sequence[str], *, to_load: bool = True) -> tuple[str
 def add(one: naming.Named, *, compiled: bool = True) -> None:
     """Gives the loader the builds of an algorithm; not `compiled`: only what the kernel calls it. Raises
     `UsageError`."""
+    if one.built.kind == "prototype":
+        raise UsageError(
+            f"{one.built.path}: got a prototype in Python; expected an algorithm in C, which goes into a kernel. "
+            "`knee new algorithm NAME` writes an outline, and `knee against` compares the two."
+        )
     if one.built.kind != "contract":
         raise UsageError(
             f"{one.built.path}: got a source of the Linux kernel; expected one for the contract of cc.h, which goes "

@@ -59,6 +59,7 @@ class Named:
             "name": self.name,
             "digest": self.built.digest,
             "object": str(self.built.so_path),
+            **({"prototype": next(iter(self.built.sources.values()))} if self.built.kind == "prototype" else {}),
         }
 
     @property
@@ -69,7 +70,7 @@ class Named:
 
 def is_path(text: str) -> bool:
     """Does it stand for a file, where names of algorithms stand?"""
-    return "/" in text or text.endswith(".c")
+    return "/" in text or text.endswith((".c", ".py"))
 
 
 _NO_PATH = re.compile(r"""#[^"'\n]*$|\b[0-9.]+ ?[kKMGT]?i?(?:bit|B)?/s\b""", re.MULTILINE)
@@ -78,7 +79,7 @@ _NO_PATH = re.compile(r"""#[^"'\n]*$|\b[0-9.]+ ?[kKMGT]?i?(?:bit|B)?/s\b""", re.
 
 def of_scenario(text: str, file: str, read: ReadFile) -> list[Named]:
     """The algorithms that a scenario of that file names by path, compiled and loaded. Raises `UsageError`."""
-    if not re.search(r"/|\.c|\\", _NO_PATH.sub("", text)):
+    if not re.search(r"/|\.c|\.py|\\", _NO_PATH.sub("", text)):
         return []
     if sys.version_info >= (3, 11):
         import tomllib

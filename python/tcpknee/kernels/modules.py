@@ -37,6 +37,9 @@ _KEPT = re.compile(
 """What a module needs of a source and of its build."""
 
 
+_OTHER = {"contract": "an algorithm for the contract of cc.h", "prototype": "a prototype in Python"}
+
+
 def forget(work: Path) -> None:
     """A build begins: what is in its folder is of no kernel."""
     (work / _BUILT).unlink(missing_ok=True)
@@ -75,7 +78,7 @@ def module(kernel: Kernel, built: Built) -> Path:
     where = f"{built.path}: the guest kernel {kernel.name}"
     if built.kind != "kernel":
         raise KernelUnsupported(
-            f"{where}: got an algorithm for the contract of cc.h; expected a source of the Linux kernel (a tcp_x.c), "
+            f"{where}: got {_OTHER[built.kind]}; expected a source of the Linux kernel (a tcp_x.c), "
             "since a guest has no BPF to run ours with. Run it with --engine sim, or in this host's kernel with "
             "--engine kernel."
         )

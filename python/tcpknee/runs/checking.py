@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tcpknee import _core, reading
-from tcpknee.algorithms import building, compiler, kernel_source, naming, text
+from tcpknee.algorithms import building, compiler, kernel_source, naming, prototype, text
 from tcpknee.errors import AlgorithmFailed, EngineError, KernelUnsupported, UsageError
 
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -56,6 +56,11 @@ _SEQUENCES = 20_000
 def check(path: str, seconds: int) -> list[Finding]:
     """All findings, in order; what hangs on one that failed is not asked. Raises `UsageError` where nothing can be
     asked: no file, no compiler."""
+    if prototype.is_one(path):
+        raise UsageError(
+            f"{path}: got a prototype in Python; expected an algorithm in C. `knee compare` and `knee score` run a "
+            "prototype, and `knee against` plays the same ACKs to it and to its twin in C."
+        )
     sources, _ = building.gather(path, path, reading.program)
     compiler.command(path)
     found: list[Finding] = []

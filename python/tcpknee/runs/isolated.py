@@ -42,7 +42,9 @@ class Isolated:
             "algorithm_files": [one.request() for one in self._files],
         }
         # What an algorithm remembers beside its state is not to reach the next repetition.
-        self._only_once = any(one.built.kind == "kernel" or statics.has_some(one.built.so_path) for one in self._files)
+        self._only_once = any(
+            one.built.kind != "contract" or statics.has_some(one.built.so_path) for one in self._files
+        )
         self._free: list[_Worker] = []
         self._lock = threading.Lock()
 

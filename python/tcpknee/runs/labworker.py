@@ -3,12 +3,12 @@
     python -m tcpknee.runs.labworker < REQUEST
 
 REQUEST is an object: `scenario` `file` (text and name), `files` (text of each file that the scenario names, by its
-path), `algorithm_files` (of each file whose algorithm it names: `path` `name` `digest` and the shared `object`),
-`kernels` (what built ones call themselves, by their names), `modules` (of a guest: each a path, its words and the file
-that it is of), `cell` `rep`, `algorithms` (what the kernel calls each of
-the scenario's), `output` (folder for what programs print), `host_settings` (what was set for the whole machine),
-`seed` (of a guest kernel's random numbers), `part` (descriptor for the tables), `parent` (who asks); where the
-scenario has programs, `user` (whom they run as) and `run_as` (what it takes to become that user, or null).
+path), `algorithm_files` (of each file whose algorithm it names: `path` `name` `digest`, the shared `object`, and the
+text of a `prototype`), `kernels` (what built ones call themselves, by their names), `modules` (of a guest: each a path,
+its words and the file that it is of), `cell` `rep`, `algorithms` (what the kernel calls each of the scenario's),
+`output` (folder for what programs print), `host_settings` (what was set for the whole machine), `seed` (of a guest
+kernel's random numbers), `part` (descriptor for the tables), `parent` (who asks); where the scenario has programs,
+`user` (whom they run as) and `run_as` (what it takes to become that user, or null).
 Standard output gets lines of JSON: `{"hosts": [SENDER, RECEIVER]}`, the inodes of their network namespaces, once they
 are there; `{"t_ns": …}` now and then; `{"measuring": true}` after the warm-up and `false` at the end; `{"error": CLASS,
 "message": …}`, `{"done": true}`.
@@ -58,6 +58,10 @@ def not_written(error: OSError) -> str:
 def parsed(request: Mapping[str, Any]) -> _core.Scenario:
     """The scenario of a request."""
     for one in request["algorithm_files"]:
+        if "prototype" in one:
+            from tcpknee.algorithms import prototype
+
+            prototype.serve(one["path"], one["prototype"], one["digest"])
         _core.load_algorithm(Path(one["object"]), one["digest"], one["name"])
     return _core.parse(
         request["scenario"],

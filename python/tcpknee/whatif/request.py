@@ -57,6 +57,11 @@ def answered(question: Question, *, progress: Callable[[str], None] = lambda _: 
     [baseline] = algorithms.chosen("baseline", [question.baseline])
     asked, of_files = naming.chosen("algorithms", question.algorithms)
     question = replace(question, algorithms=asked, baseline=baseline)
+    if slow := next((one.built.path for one in of_files if one.built.kind == "prototype"), None):
+        raise UsageError(
+            f"algorithms: got {slow}, a prototype in Python; expected algorithms in C, of which a prediction makes "
+            "millions of calls. `knee compare` runs a prototype."
+        )
     if question.cluster and of_files:
         raise UsageError(
             f"cluster: got it with {of_files[0].built.path}; expected algorithms of ours there, since a file that "
