@@ -4,6 +4,7 @@ somebody removes it; a page leads to the versions beside its own."""
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,10 @@ import build
 ROOT = Path(__file__).resolve().parent.parent
 PLAYGROUND = ROOT / "build" / "play" / "index.html"
 """What `make play` built: a page with all that it needs."""
+
+
+HOME = re.compile("<!-- home -->(.+?)<!-- /home -->")
+"""Where the page, which may stand alone, has a way to the site that it is a part of."""
 
 
 def make(site: Path, version: str) -> Path:
@@ -36,7 +41,9 @@ def make(site: Path, version: str) -> Path:
             (html / name).unlink(missing_ok=True)
         (html / "play").mkdir()
         playground = PLAYGROUND.read_text(encoding="utf-8") if PLAYGROUND.exists() else NO_PLAYGROUND
-        (html / "play" / "index.html").write_text(playground, encoding="utf-8")
+        (html / "play" / "index.html").write_text(
+            HOME.sub(r'<a href="../index.html">\1</a>', playground), encoding="utf-8"
+        )
         folder = site / version
         shutil.rmtree(folder, ignore_errors=True)
         site.mkdir(parents=True, exist_ok=True)
@@ -59,9 +66,10 @@ TO_NEWEST = """<!doctype html>
 NO_PLAYGROUND = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>No playground here</title>
 <p>This copy of the site was built without the playground. <code>make play</code> builds it, and <code>make site</code>
-then takes it in.
-<a href="../index.html">Back to tcpknee</a></p></html>
+then takes it in. Back to <!-- home -->tcpknee<!-- /home -->.</p></html>
 """
 
 if __name__ == "__main__":
+    if not PLAYGROUND.exists():
+        print("site: without the playground; `make play` builds it", file=sys.stderr)
     print(f"built {make(Path(sys.argv[1]), metadata.version('tcpknee'))}")

@@ -51,6 +51,11 @@ def is_play(site: Path, page: Path) -> bool:
     return page.parent == site / "play"
 
 
+def test_the_playground_leads_back(site: Path) -> None:
+    page = (site / "play" / "index.html").read_text(encoding="utf-8")
+    assert '<a href="../index.html">tcpknee</a>' in page and "<!-- home" not in page
+
+
 def test_nothing_comes_from_elsewhere(texts: dict[Path, str]) -> None:
     loaded = {
         target
