@@ -70,6 +70,16 @@ def test_a_search_that_began_far_off_finds_its_way() -> None:
     assert found.path.rate_bits_per_sec == pytest.approx(far.rate_bits_per_sec, rel=0.1)
 
 
+def test_what_begins_far_behind_is_searched_where_nothing_fits_well() -> None:
+    """Losses keep the connection far below its rate. Where the search begins, a policer is nearer by 900."""
+    far = Path(200e6, 100_000, 2.5e6, loss_pct=1.5)
+    found = fit(recording(far, load("reno", seconds=20.0)))
+    (series,) = found.observed.connections
+    assert measured(series)["goodput_bits_per_sec"] < 0.05 * far.rate_bits_per_sec
+    assert found.explanation == "random loss"
+    assert found.path.rate_bits_per_sec == pytest.approx(far.rate_bits_per_sec, rel=0.5)
+
+
 def test_a_search_may_wander_beyond_what_a_scenario_takes() -> None:
     beyond = Path(
         9e13,

@@ -50,9 +50,11 @@ _AGAIN = 3
 """Further searches at most."""
 _WORTH = 0.5
 """What a path must gain to be searched from again."""
-_MOST_AT_FIRST, _MOST_BETWEEN, _MOST_BEHIND = 200.0, 40.0, 20.0
-"""By how much the score of an explanation may be worse than the best one's where its search begins, when it has come
-down from there, and at its end. A search that begins at a wrong rate may still gain hundreds."""
+_HOPELESS_AT_FIRST, _HOPELESS = 25.0, 5.0
+"""Multiples of the best explanation's score above which another one is not searched: where its search begins, and when
+it has come down from there. A search that begins at a wrong rate may still gain hundreds."""
+_FAR_BEHIND = 20.0
+"""Score above the best from which an explanation is given up after its search."""
 _CANDIDATES = 6
 """Paths of an explanation that are simulated once more."""
 _MAY_BE = 12.0
@@ -241,7 +243,7 @@ def _judged(searched: Sequence[_Searched]) -> list[_Searched]:
     """Those that are not far behind the best one, with the scores by other seeds."""
     found: list[_Searched] = []
     for one in sorted(searched, key=lambda each: each.best.score):
-        if found and one.best.score > _best_of(found).best.score + _MOST_BEHIND:
+        if found and one.best.score > _best_of(found).best.score + _FAR_BEHIND:
             break
         _judge(one)
         found.append(one)
@@ -360,11 +362,11 @@ def _policed(begin: Path, rates: Numbers, connections: list[Series], interval_us
 
 def _search(searched: _Searched, rival: float = np.inf) -> None:
     """Improves the best paths, unless they stay far behind the best score of another explanation, `rival`."""
-    for begin, behind in zip(_starts(searched), (_MOST_AT_FIRST, _MOST_BETWEEN), strict=False):
-        if searched.is_near or searched.best.score > rival + behind:
+    for begin, times in zip(_starts(searched), (_HOPELESS_AT_FIRST, _HOPELESS), strict=False):
+        if searched.is_near or searched.best.score > times * rival:
             return
         _minimize(searched, begin)
-    if searched.best.score < rival + _MOST_BETWEEN:
+    if searched.best.score < _HOPELESS * rival:
         _improve(searched)
 
 
