@@ -36,8 +36,9 @@ def make(site: Path, version: str) -> Path:
         if done.returncode:
             raise SystemExit(f"site: zensical failed:\n{done.stdout}{done.stderr}")
         html = work / "build" / "html"
-        # The order of the pages is none, and pages search what stands in the script: the same as JSON is for servers.
-        for name in ("SUMMARY.html", "sitemap.xml", "search.json"):
+        # The order of the pages is none, pages search what stands in the script (the same as JSON is for servers), and the
+        # page for wrong addresses takes this folder for the root of a host.
+        for name in ("SUMMARY.html", "sitemap.xml", "search.json", "404.html"):
             (html / name).unlink(missing_ok=True)
         (html / "play").mkdir()
         playground = PLAYGROUND.read_text(encoding="utf-8") if PLAYGROUND.exists() else NO_PLAYGROUND
