@@ -36,7 +36,7 @@ def make(site: Path, version: str) -> Path:
         if done.returncode:
             raise SystemExit(f"site: zensical failed:\n{done.stdout}{done.stderr}")
         html = work / "build" / "html"
-        # The order of the pages is none, pages search what stands in the script (the same as JSON is for servers), and the
+        # The order of pages is none, pages search what stands in the script (the same as JSON is for servers), and the
         # page for wrong addresses takes this folder for the root of a host.
         for name in ("SUMMARY.html", "sitemap.xml", "search.json", "404.html"):
             (html / name).unlink(missing_ok=True)
