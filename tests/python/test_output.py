@@ -24,6 +24,7 @@ from tcpknee.runs import progress
         (Estimate(308.2, 293.0, 323.4, 5), "308 ±16"),
         (Estimate(4800.0, 4000.0, 5600.0, 5), "4800 ±800"),
         (Estimate(1.2, 0.0, 2.7, 3), "1.2 ±1.5"),
+        (Estimate(0.98, 0.93, 1.0, 3), "0.980 [0.930, 1.000]"),
         (Estimate(48.123, None, None, 1), "48.1"),
         (Estimate(48.123, 48.123, 48.123, 5, identical=True), "48.1"),
         (Estimate(0.0, 0.0, 0.0, 5), "0"),

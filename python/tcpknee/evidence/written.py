@@ -16,7 +16,10 @@ _MOST_PLACES = 15
 
 
 def plus_minus(found: Estimate, divisor: float = 1.0) -> tuple[str, str]:
-    """`("48.12", "±0.31")`; without a second part for a single repetition, or when all are identical."""
+    """`("48.12", "±0.31")`; without a second part for a single repetition, or when all are identical. As `bracketed`
+    where the interval ends at the most that the quantity can be, as an index of 1: ± would go beyond."""
+    if found.low is not None and found.high is not None and found.high - found.mean < 0.9 * (found.mean - found.low):
+        return bracketed(found, divisor)
     number, places = _rounded(found, divisor)
     half = _half(found, divisor)
     if half is None:
