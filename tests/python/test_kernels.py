@@ -9,6 +9,8 @@ import re
 import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -272,6 +274,61 @@ building.add({str(tree)!r}, name="mine", phase=lambda title: nullcontext())
     found = add(str(tree), name="mine")
     assert found.program.read_text().startswith((tree / "net/ipv4/tcp_input.c").read_text())
     assert sorted(path.name for path in cache.home().iterdir()) == [".work", "mine"]
+
+
+BUILDS = """
+from contextlib import nullcontext
+from tcpknee.kernels import building
+building.TOOLS = {{}}
+building.add({!r}, name="mine", phase=lambda title: nullcontext())
+"""
+HOLDS = "from tcpknee.kernels import guest\nwith guest.folder() as place:\n    print(place, flush=True)\n    input()\n"
+
+
+def test_a_builder_that_is_killed_takes_its_compilers_along(tree: Path, tmp_path: Path) -> None:
+    """Also one that another one of them started."""
+    beat = tmp_path / "beat"
+    never = f"sh -c 'while :; do echo x >>{beat}; sleep 0.05; done' & wait"
+    (tmp_path / "bin/make").write_text(MAKE.replace('grep -q broken "$input"', f"{never};: "))
+    builder = subprocess.Popen([sys.executable, "-c", BUILDS.format(str(tree))])
+    until(beat.is_file, "no compiler ran")
+    builder.kill()
+    builder.wait()
+    until(lambda: beats_no_more(beat), "a compiler goes on")
+    assert list(cache.kernels()) == []
+
+
+def until(holds: Callable[[], bool], what: str) -> None:
+    """On a busy machine everything comes later."""
+    end = time.monotonic() + 300
+    while not holds():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+
+
+def beats_no_more(beat: Path) -> bool:
+    before = beat.stat().st_size
+    time.sleep(0.5)
+    return beat.stat().st_size == before
+
+
+def test_the_folder_of_a_guest_goes_with_who_asked_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    holder = subprocess.Popen([sys.executable, "-c", HOLDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    place = Path(holder.stdout.readline().strip())
+    assert place.parent == tmp_path
+    assert place.stat().st_mode & 0o077 == 0
+    (place / "written").write_text("by a guest")
+    holder.kill()
+    holder.communicate()
+    until(lambda: not place.exists(), "the folder is there")
+
+
+def test_a_guest_that_can_have_no_folder_is_told_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.gettempdir", lambda: "/nosuch")
+    with pytest.raises(KernelUnsupported, match="/nosuch: cannot have a folder for a guest"), guest.folder():
+        pass
 
 
 def test_what_was_killed_while_names_changed_is_put_right(tree: Path) -> None:

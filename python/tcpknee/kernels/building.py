@@ -278,10 +278,11 @@ def _configure(source: Path, build: Path, what: str) -> str:
 
 def _make(source: Path, build: Path, what: str, *words: str) -> str:
     """Runs make; its output. Raises `KernelUnsupported` with the compiler's own lines."""
-    command = ["make", "-C", str(source), "ARCH=um", f"O={build}", *words]
+    command = [*guest.contained(), "make", "-C", str(source), "ARCH=um", f"O={build}", *words]
     ours = {name: value for name, value in os.environ.items() if name not in _OF_A_MAKE}
     environment = {**ours, "LC_ALL": "C.UTF-8", "KBUILD_BUILD_TIMESTAMP": "2026-01-01"}
-    environment |= {"KBUILD_BUILD_USER": "knee", "KBUILD_BUILD_HOST": "guest"}
+    # What a compiler that is killed leaves stays in the build's own folder.
+    environment |= {"KBUILD_BUILD_USER": "knee", "KBUILD_BUILD_HOST": "guest", "TMPDIR": str(build)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
         raise KernelUnsupported(

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from tcpknee.errors import KernelUnsupported
 
+from . import guest
+
 MIRROR = "http://deb.debian.org"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SUITES = (
@@ -106,11 +108,12 @@ def unpack(package: Path, source: Path) -> str:
 
 def _run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "LC_ALL": "C.UTF-8"}
-    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    command = [*guest.contained(), *words]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 def _checked(words: list[str]) -> None:
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = subprocess.run([*guest.contained(), *words], capture_output=True, text=True, check=False)
     if done.returncode:
         said = done.stderr.strip().splitlines()[-1:] or ["no word"]
         raise KernelUnsupported(f"{words[0]}: {said[0]}. Is there room on the disk?")

@@ -34,6 +34,13 @@ _NOISE = re.compile(r"\[<[0-9a-f]+>\]|^ [0-9a-f]{8} |^(Stack|Call Trace):")
 DIES_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 """Before a command: it ends with the process that starts it."""
 
+_REMOVER = """folder=$(mktemp -d "$TMPDIR/tcpknee-guest-XXXXXXXXXX") || exit 1
+echo "$folder"
+read -r _
+for attempt in 1 2 3 4 5; do rm -rf -- "$folder" && exit; sleep 1; done
+"""
+"""Its standard input ends with the process that asked for the folder. A guest that ends then may write until it has."""
+
 _INIT = """#!/bin/sh
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 {folder}/mount -o remount,bind,ro,nosuid / || exit 1
@@ -54,12 +61,29 @@ sleep 1
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """A folder that a guest may write, gone afterwards."""
-    path = Path(tempfile.mkdtemp(prefix="tcpknee-guest-"))
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
+    """A folder that a guest may write, gone afterwards, also after kill -9 of this process."""
+    # In a session of its own, so that what ends us by the terminal does not end it.
+    with subprocess.Popen(
+        ["sh", "-c", _REMOVER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": tempfile.gettempdir()},
+        start_new_session=True,
+    ) as remover:
+        assert remover.stdout is not None
+        path = os.fsdecode(remover.stdout.readline().rstrip(b"\n"))
+        if not path:
+            raise KernelUnsupported(
+                f"{tempfile.gettempdir()}: cannot have a folder for a guest. Make room, or set TMPDIR."
+            )
+        yield Path(path)
+
+
+def contained() -> list[str]:
+    """The words before a command that make whatever it starts die with it, and it with us: the first process of a
+    namespace takes all others along."""
+    words = [*DIES_WITH_PARENT, "unshare", "--pid", "--fork", "--kill-child"]
+    return words if os.geteuid() == 0 else [*words, "--user", "--map-current-user"]
 
 
 def boot(
@@ -101,15 +125,11 @@ def boot(
         *(f"uml_dir={folder}/", "umid=guest", "con=null", "con0=null,fd:1", f"init={init}"),
         *more,
     ]
-    # Whatever the kernel forks dies with it, and it with us: the first process of a namespace takes all others along.
-    contained = [*DIES_WITH_PARENT, "unshare", "--pid", "--fork", "--kill-child"]
-    if os.geteuid() != 0:
-        contained += ["--user", "--map-current-user"]
     log = (folder / LOG).open("wb")
     with log:
         return subprocess.Popen(
             # A kernel that panics raises a signal, which the first process of a namespace would not get: sh is that.
-            [*contained, "sh", "-c", '"$@"; exit $?', "sh", *words],
+            [*contained(), "sh", "-c", '"$@"; exit $?', "sh", *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
