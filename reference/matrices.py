@@ -170,10 +170,74 @@ def transfers() -> Iterator[Cell]:
             yield Cell("transfers", size, {"duration": "20s", **path}, (flow,), 8 if loss != "0%" else 1)
 
 
+def pairs() -> Iterator[Cell]:
+    """Two flows as distributions: twenty draws of a jitter of 1 ms, which takes the phases away that decide a single
+    run of `two_flows`. Different algorithms on one path, one algorithm on paths of 20 and 80 ms, and one that comes
+    later."""
+    path = {"duration": "25s", "warmup": "5s", "path.rate": "10Mbit/s", "path.jitter": "1ms"}
+    for first, second, buffer in (
+        ("cubic", "bbr1", "0.5bdp"),
+        ("cubic", "bbr1", "2bdp"),
+        ("cubic", "reno", "1bdp"),
+        ("reno", "bbr1", "1bdp"),
+    ):
+        flows = (_flow(first), _flow(second))
+        yield Cell("pairs", f"{first}+{second}", {**path, "path.rtt": "40ms", "path.buffer": buffer}, flows, 20)
+    for algorithm in ("reno", "cubic", "bbr1"):
+        # A BDP is that of 80 ms.
+        flows = (_flow(algorithm, rtt="20ms"), _flow(algorithm, rtt="80ms"))
+        unequal = {**path, "path.rtt": "80ms", "path.buffer": "1bdp"}
+        yield Cell("pairs", f"{algorithm} 20+80 ms", unequal, flows, 20)
+    late = (_flow("cubic"), _flow("cubic", start="3s"))
+    yield Cell("pairs", "cubic, and one 3 s later", {**path, "path.rtt": "40ms", "path.buffer": "1bdp"}, late, 20)
+
+
+def pauses() -> Iterator[Cell]:
+    """Stops and restarts: a sender that writes for 2 s and pauses, for less than an RTO and for more, with and without
+    the fall to the initial window after it."""
+    for algorithm, off, falls in product(("reno", "cubic", "bbr1"), ("150ms", "1s"), ("true", "false")):
+        path = {"path.rate": "20Mbit/s", "path.rtt": "40ms", "path.buffer": "1bdp"}
+        hosts = {"sender.tcp_slow_start_after_idle": falls}
+        flow = _flow(algorithm, workload="on-off", on="2s", off=off)
+        yield Cell("pauses", algorithm, {"duration": "16s", "warmup": "1s", **path, **hosts}, (flow,), 1)
+
+
+def timeouts() -> Iterator[Cell]:
+    """What a timer finds. A transfer whose n-th packets are lost, SYN and ACK counted: the last one (tail loss probe),
+    two of a window of few, every second one (retransmissions lost again, RTO); a link that stops, for less than an RTO
+    and for more, with a queue that overflows meanwhile."""
+    path = {"path.rate": "20Mbit/s", "path.rtt": "40ms", "path.buffer": "1bdp"}
+    for algorithm in ("reno", "cubic", "bbr1"):
+        for group, loss, packets in (
+            ("the last packet is lost", "periodic 10%", 8),
+            ("the last packet is lost", "periodic 5%", 18),
+            ("every fifth", "periodic 20%", 13),
+            ("every fourth", "periodic 25%", 30),
+            ("every second", "periodic 50%", 12),
+        ):
+            flow = _flow(algorithm, workload="transfer", bytes=f"{packets * 1448}B")
+            yield Cell("timeouts", group, {"duration": "60s", **path, "path.loss": loss}, (flow,), 1)
+        for outage in ("4s for 150ms", "4s for 1s", "4s for 3s"):
+            settings = {"duration": "15s", "warmup": "1s", **path, "path.outage": outage}
+            yield Cell("timeouts", "a link that stops", settings, (_flow(algorithm),), 1)
+
+
+def windows() -> Iterator[Cell]:
+    """Small receive windows: a receive buffer that may not grow beyond what an eighth to twice of the path holds."""
+    for algorithm, rtt, most in product(("cubic", "bbr1"), ("10ms", "100ms"), ("16KiB", "64KiB", "256KiB")):
+        path = {"path.rate": "20Mbit/s", "path.rtt": rtt, "path.buffer": "100packets"}
+        hosts = {"receiver.tcp_rmem_max": most, "receiver.tcp_rmem_default": "16KiB"}
+        yield Cell("windows", most, {"duration": "10s", "warmup": "2s", **path, **hosts}, (_flow(algorithm),), 1)
+
+
 SUITES: dict[str, Callable[[], Iterator[Cell]]] = {
     "algorithms": algorithms,
     "queues": queues,
     "two-flows": two_flows,
     "marks": marks,
     "transfers": transfers,
+    "pairs": pairs,
+    "pauses": pauses,
+    "timeouts": timeouts,
+    "windows": windows,
 }

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t as student_t
 
 from support import Ended
 from tcpknee.runs.pool import Watcher
@@ -283,6 +284,40 @@ def test_a_repetition_that_the_simulator_lacks_is_a_disagreement(alike: Referenc
 
 def test_a_cell_of_several_runs_is_simulated_twice_as_often() -> None:
     assert beside.every_repetition(parse(ALONE, LOSSY).cells()) == [(0, 0), (1, 0), (1, 1), (1, 2), (1, 3)]
+
+
+@pytest.mark.parametrize(("runs", "simulated"), [(1, 1), (2, 4), (8, 16), (12, 16), (20, 20)])
+def test_a_distribution_is_simulated_as_often_as_it_was_measured(runs: int, simulated: int) -> None:
+    rows = [ALONE.replace(",1,0,", f",{run},0,") for run in range(1, runs + 1)]
+    [cell] = parse(*rows).cells()
+    assert beside.repetitions(cell) == simulated
+
+
+def test_a_difference_of_means_has_the_interval_of_welch() -> None:
+    """Of 10, 12, 12 and 14 beside 9 and 11."""
+    values = ("9000000", "11000000")
+    [cell] = parse(*(LOSSY.splitlines(True)[i].replace(f"5{i}00000", value) for i, value in enumerate(values))).cells()
+    assert [row.metrics["goodput_bits_per_sec"] for rows in cell.runs.values() for row in rows] == [9e6, 11e6]
+    ours = [{**cell.runs[1][0].metrics, "goodput_bits_per_sec": value} for value in (10e6, 12e6, 12e6, 14e6)]
+    [entry, *_] = beside.compare([cell], {(0, rep): [metrics] for rep, metrics in enumerate(ours)})
+    assert entry.difference == pytest.approx(20)
+    assert entry.low is not None
+    assert entry.high is not None
+    assert (entry.low + entry.high) / 2 == pytest.approx(20)
+    error = (2 / 2 + 8 / 3 / 4) ** 0.5
+    degrees = (2 / 2 + 8 / 3 / 4) ** 2 / ((2 / 2) ** 2 / 1 + (8 / 3 / 4) ** 2 / 3)
+    assert entry.high - 20 == pytest.approx(10 * error * float(student_t.ppf(0.975, degrees)))
+
+
+def test_one_run_has_no_interval(alike: Reference) -> None:
+    assert {entry.low for entry in beside.compare(alike.cells(), simulated(alike))} == {None}
+
+
+def test_periodic_loss_is_no_chance(alike: Reference) -> None:
+    """The same packets are lost on both sides, so goodput is as near as without."""
+    [cell] = parse(LOSSY.splitlines(True)[0].replace("1%", "periodic 1%")).cells()
+    given = {**cell.runs[1][0].metrics, "goodput_bits_per_sec": 5_000_000 * 1.06}
+    assert next((entry.lossy, entry.ok) for entry in beside.compare([cell], {(0, 0): [given]})) == (False, False)
 
 
 def test_a_table_has_a_row_for_each_group_with_the_median_and_the_largest_difference(alike: Reference) -> None:

@@ -56,7 +56,6 @@ def _text(measured: Reference, compared: Sequence[Beside]) -> list[str]:
 def _outside(entries: Sequence[Beside]) -> list[str]:
     rows = [["line", "suite", "cell", "metric", "sim", "measured", "difference", "tolerance"]]
     for entry in entries:
-        unit = f" {entry.unit}" if entry.unit else ""
         rows.append(
             [
                 str(entry.line),
@@ -65,8 +64,16 @@ def _outside(entries: Sequence[Beside]) -> list[str]:
                 entry.metric,
                 value(entry.metric, entry.sim),
                 value(entry.metric, entry.kernel),
-                "-" if entry.difference is None else f"{entry.difference:+.2f}{unit}",
+                _difference(entry),
                 entry.tolerance,
             ]
         )
     return aligned(rows, left=(False, True, True, True, False, False, False, True))
+
+
+def _difference(entry: Beside) -> str:
+    """With the 95 % interval of the difference of means, where there is one."""
+    if entry.difference is None:
+        return "-"
+    interval = "" if entry.low is None else f" [{entry.low:+.2f}, {entry.high:+.2f}]"
+    return f"{entry.difference:+.2f}{interval} {entry.unit}".rstrip()

@@ -16,6 +16,7 @@ import numpy as np
 
 from tcpknee import _core, algorithms
 from tcpknee.errors import UsageError
+from tcpknee.evidence import stats
 from tcpknee.human import suggest
 from tcpknee.runs import pool, tables
 from tcpknee.runs.pool import Key, Watcher
@@ -34,11 +35,13 @@ GOODPUT_LOSSY_PCT = 25.0
 @dataclass(frozen=True)
 class Beside(Compared):
     """`group`: the row of the suite's table. `line`: where the file has the cell. `milliseconds`: the difference of a
-    time."""
+    time. `low`, `high`: the 95 % interval of the difference of the means, where the cell was run more than once."""
 
     group: str
     line: int
     milliseconds: float | None = None
+    low: float | None = None
+    high: float | None = None
 
 
 class _Simulator:
@@ -53,9 +56,15 @@ class _Simulator:
         return measure(tables.of_simulator(output), self.cells[index])
 
 
+MANY = 16
+"""Draws that tell a distribution: a cell that was measured as often is simulated no more often."""
+
+
 def repetitions(cell: Cell) -> int:
-    """Returns how often a cell is simulated: twice as often as it was measured, if chance decides it."""
-    return 2 * len(cell.runs) if len(cell.runs) > 1 else 1
+    """Returns how often a cell is simulated: once, or if chance decides it twice as often as it was measured, up to
+    `MANY` times or as often."""
+    runs = len(cell.runs)
+    return max(runs, min(2 * runs, MANY)) if runs > 1 else 1
 
 
 def every_repetition(cells: Sequence[Cell]) -> list[Key]:
@@ -148,12 +157,17 @@ def compare(cells: Sequence[Cell], simulated: Mapping[Key, Flows]) -> list[Besid
 def _compare(index: int, cell: Cell, label: str, sim: Sequence[Flows]) -> list[Beside]:
     """Compares means over runs and repetitions, flow by flow, and shares of several flows."""
     kernel = [[row.metrics for row in rows] for _, rows in sorted(cell.runs.items())]
-    lossy = cell.settings.get("path.loss", "0%") not in ("0%", "0.0%")
+    loss = cell.settings.get("path.loss", "0%")
+    # What is lost periodically is the same packets on both sides.
+    lossy = loss not in ("0%", "0.0%") and not loss.startswith("periodic")
     count = len(cell.flows)
 
     def judged(metric: str, where: str, of: Callable[[Flows], float | None]) -> Beside:
-        ours, theirs = (_mean([of(flows) if len(flows) == count else None for flows in runs]) for runs in (sim, kernel))
+        values = [[of(flows) if len(flows) == count else None for flows in runs] for runs in (sim, kernel)]
+        ours, theirs = map(_mean, values)
         difference, unit, tolerance, ok = _judge(metric, ours, theirs, lossy=lossy)
+        whole = theirs if unit == "%" and theirs else 100
+        low, high = _interval(values[0], values[1], whole)
         is_time = metric == "srtt_us_p50" and ours is not None and theirs is not None
         return Beside(
             suite=cell.suite,
@@ -170,6 +184,8 @@ def _compare(index: int, cell: Cell, label: str, sim: Sequence[Flows]) -> list[B
             group=cell.group,
             line=cell.line,
             milliseconds=(ours - theirs) / 1000 if is_time else None,  # type: ignore[operator]
+            low=low,
+            high=high,
         )
 
     entries = [judged("goodput_bits_per_sec", "", _goodput)]
@@ -202,6 +218,16 @@ def _mean(values: Sequence[float | None]) -> float | None:
     """Averages the values; None if one is missing."""
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if known and len(known) == len(values) else None
+
+
+def _interval(
+    sim: Sequence[float | None], kernel: Sequence[float | None], whole: float
+) -> tuple[float | None, float | None]:
+    """Returns the ends of the difference of the means, in per cent of `whole`; None where one value tells nothing."""
+    found = stats.difference_apart(np.array(kernel, np.float64), np.array(sim, np.float64))
+    if found is None or found.low is None or found.high is None:
+        return None, None
+    return found.low * 100 / whole, found.high * 100 / whole
 
 
 def _judge(metric: str, sim: float | None, kernel: float | None, *, lossy: bool) -> tuple[float | None, str, str, bool]:
