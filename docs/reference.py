@@ -57,6 +57,7 @@ def pages() -> dict[str, Page]:
         listed = registries.tables()[verb]
         found[f"tables/{verb}"] = Page(title, tables_of(verb, listed))
         found |= {f"tables/{verb}/{name}": Page(f"Table {name}", columns(verb, name, listed[name])) for name in listed}
+    found["against-linux/by-version"] = Page("Cells within, by version of Linux", by_version())
     found |= {f"algorithms/{one['name']}": Page(one["name"], algorithm(one)) for one in _core.algorithms()}
     return found | {
         f"imports/{kind.name}": Page(f"knee import {kind.name}", importer(kind)) for kind in IMPORTERS.values()
@@ -311,9 +312,27 @@ def suite(file: str, name: str) -> str:
     text = table(head, rows)
     outside = beside.outside(chosen)
     if outside:
-        header = ["outside", "metric", "Linux", "simulator"]
+        header = ["outside", "metric", "Linux", "simulator", "difference [95 %]"]
         text += "\n" + table(header, [_outside(entry) for entry in outside])
     return text
+
+
+def by_version() -> str:
+    """How many cells of each suite are within, by the version of the kernel that was measured."""
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    for path in sorted((ROOT / "reference").glob("*.csv")):
+        version = ".".join(reference.read(path).facts["kernel"].split(".")[:2])
+        for name, groups in beside.groups(compared(path.name)).items():
+            entries = [entry for group in groups.values() for entry in group]
+            cells = {entry.cell for entry in entries}
+            outside = {entry.cell for entry in beside.outside(entries)}
+            found.setdefault(name, {})[version] = (len(cells - outside), len(cells))
+    versions = sorted({version for of in found.values() for version in of}, key=lambda v: [*map(int, v.split("."))])
+    rows = [
+        [name, *("{} of {}".format(*of[version]) if version in of else "" for version in versions)]
+        for name, of in found.items()
+    ]
+    return table(["suite", *versions], rows)
 
 
 def compared(file: str) -> list[beside.Beside]:
@@ -327,7 +346,7 @@ def _outside(entry: beside.Beside) -> list[str]:
     sides = [value(entry.metric, side) for side in (entry.kernel, entry.sim)]
     # A group is often called as its only algorithm is.
     named = entry.label if entry.label.startswith(f"{entry.group} ") else f"{entry.group}: {entry.label}"
-    return [named, code(entry.metric), *sides]
+    return [named, code(entry.metric), *sides, beside.difference(entry)]
 
 
 GROUPED: dict[str, Callable[[str], bool]] = {

@@ -64,16 +64,8 @@ def _outside(entries: Sequence[Beside]) -> list[str]:
                 entry.metric,
                 value(entry.metric, entry.sim),
                 value(entry.metric, entry.kernel),
-                _difference(entry),
+                beside.difference(entry),
                 entry.tolerance,
             ]
         )
     return aligned(rows, left=(False, True, True, True, False, False, False, True))
-
-
-def _difference(entry: Beside) -> str:
-    """With the 95 % interval of the difference of means, where there is one."""
-    if entry.difference is None:
-        return "-"
-    interval = "" if entry.low is None else f" [{entry.low:+.2f}, {entry.high:+.2f}]"
-    return f"{entry.difference:+.2f}{interval} {entry.unit}".rstrip()

@@ -273,6 +273,14 @@ def outside(compared: Sequence[Beside]) -> list[Beside]:
     return [entry for entry in compared if not entry.ok]
 
 
+def difference(entry: Beside) -> str:
+    """Its difference as text, with the 95 % interval of the difference of means, where there is one."""
+    if entry.difference is None:
+        return "-"
+    interval = "" if entry.low is None else f" [{entry.low:+.2f}, {entry.high:+.2f}]"
+    return f"{entry.difference:+.2f}{interval} {entry.unit}".rstrip()
+
+
 def verdicts(compared: Sequence[Compared]) -> list[Verdict]:
     """Counts the cells outside by each metric, and the values that cannot be compared."""
     judged = []
