@@ -20,16 +20,21 @@ from tcpknee.evidence import stats
 from tcpknee.human import suggest
 from tcpknee.runs import pool, tables
 from tcpknee.runs.pool import Key, Watcher
-from tcpknee.validation.conformance.conform import RETRANSMIT_POINTS, SHARE, SRTT_PCT, Compared, Verdict
+from tcpknee.validation.conformance.conform import SHARE, Compared, Verdict
 
 from .reference import Cell, Reference, Row
 
 Flows = Sequence[Mapping[str, Any]]
 """The metrics of each flow of a run."""
 
-GOODPUT_PCT = 5.0
-GOODPUT_LOSSY_PCT = 25.0
-"""Under random loss: runs of one kernel differ by as much."""
+GOODPUT_PCT = 1.0
+GOODPUT_LOSSY_PCT = 5.0
+"""Under random loss, of means of at least `DRAWS` runs."""
+GOODPUT_FEW_PCT = 25.0
+"""Of fewer: runs of one kernel differ by as much."""
+DRAWS = 8
+SRTT_PCT = 3.0
+RETRANSMIT_POINTS = 0.2
 
 
 @dataclass(frozen=True)
@@ -160,12 +165,15 @@ def _compare(index: int, cell: Cell, label: str, sim: Sequence[Flows]) -> list[B
     loss = cell.settings.get("path.loss", "0%")
     # What is lost periodically is the same packets on both sides.
     lossy = loss not in ("0%", "0.0%") and not loss.startswith("periodic")
+    goodput_pct = GOODPUT_PCT
+    if lossy:
+        goodput_pct = GOODPUT_LOSSY_PCT if len(cell.runs) >= DRAWS else GOODPUT_FEW_PCT
     count = len(cell.flows)
 
     def judged(metric: str, where: str, of: Callable[[Flows], float | None]) -> Beside:
         values = [[of(flows) if len(flows) == count else None for flows in runs] for runs in (sim, kernel)]
         ours, theirs = map(_mean, values)
-        difference, unit, tolerance, ok = _judge(metric, ours, theirs, lossy=lossy)
+        difference, unit, tolerance, ok = _judge(metric, ours, theirs, goodput_pct=goodput_pct)
         whole = theirs if unit == "%" and theirs else 100
         low, high = _interval(values[0], values[1], whole)
         is_time = metric == "srtt_us_p50" and ours is not None and theirs is not None
@@ -230,10 +238,12 @@ def _interval(
     return found.low * 100 / whole, found.high * 100 / whole
 
 
-def _judge(metric: str, sim: float | None, kernel: float | None, *, lossy: bool) -> tuple[float | None, str, str, bool]:
+def _judge(
+    metric: str, sim: float | None, kernel: float | None, *, goodput_pct: float
+) -> tuple[float | None, str, str, bool]:
     """Returns the difference, its unit, the tolerance in words, and whether it holds."""
     limit = {
-        "goodput_bits_per_sec": GOODPUT_LOSSY_PCT if lossy else GOODPUT_PCT,
+        "goodput_bits_per_sec": goodput_pct,
         "srtt_us_p50": SRTT_PCT,
         "share": SHARE,
         "retransmit_pct": RETRANSMIT_POINTS,
