@@ -227,6 +227,11 @@ def test_a_bad_file_is_refused_in_its_own_lines(make: Callable[[], Path], said: 
     assert "/cc/" not in str(refused.value) and len(str(refused.value)) < 12_000
 
 
+def test_an_error_in_one_of_our_headers_names_it_by_its_path() -> None:
+    with pytest.raises(UsageError, match=rf"\({re.escape(str(building.HEADERS))}/cc[\w.]*:\d+\)$"):
+        building.build(str(changed("#include", "#define now_us 3\n#include")))
+
+
 def test_numbers_that_look_like_floats_are_none() -> None:
     path = changed(
         "(void)in;",
