@@ -38,6 +38,7 @@ _KEPT = re.compile(
 
 
 _OTHER = {"contract": "an algorithm for the contract of cc.h", "prototype": "a prototype in Python"}
+_ELSEWHERE = {"contract": ", or in this host's kernel with --engine kernel"}
 
 
 def forget(work: Path) -> None:
@@ -78,9 +79,8 @@ def module(kernel: Kernel, built: Built) -> Path:
     where = f"{built.path}: the guest kernel {kernel.name}"
     if built.kind != "kernel":
         raise KernelUnsupported(
-            f"{where}: got {_OTHER[built.kind]}; expected a source of the Linux kernel (a tcp_x.c), "
-            "since a guest has no BPF to run ours with. Run it with --engine sim, or in this host's kernel with "
-            "--engine kernel."
+            f"{where}: got {_OTHER[built.kind]}; expected a source of the Linux kernel (a tcp_x.c), which is built as its "
+            f"module, since a guest has no BPF. Run it with --engine sim{_ELSEWHERE.get(built.kind, '')}."
         )
     if not can_build(kernel):
         raise KernelUnsupported(
