@@ -79,8 +79,8 @@ def module(kernel: Kernel, built: Built) -> Path:
     where = f"{built.path}: the guest kernel {kernel.name}"
     if built.kind != "kernel":
         raise KernelUnsupported(
-            f"{where}: got {_OTHER[built.kind]}; expected a source of the Linux kernel (a tcp_x.c), which is built as its "
-            f"module, since a guest has no BPF. Run it with --engine sim{_ELSEWHERE.get(built.kind, '')}."
+            f"{where}: got {_OTHER[built.kind]}; expected a source of the Linux kernel (a tcp_x.c), which is built as "
+            f"its module, since a guest has no BPF. Run it with --engine sim{_ELSEWHERE.get(built.kind, '')}."
         )
     if not can_build(kernel):
         raise KernelUnsupported(
