@@ -184,6 +184,14 @@ def test_loss_trace_loses_the_packets_that_it_says(runs: Runs) -> None:
     assert lost > 10
 
 
+def test_the_first_packet_of_a_path_is_the_first_of_a_connection() -> None:
+    """Every second one is lost. If anything came before the SYN, as IPv6's question for a router, the SYN would be
+    lost, and come again after a second."""
+    probes.need_lab()
+    text = path('loss = "periodic 50%"', '[[flow]]\nalgorithm = "reno"\nworkload = "transfer"\nbytes = "1448B"\n')
+    assert flow(tcpknee.run(text, engine="kernel"))["completion_us"] < 900_000
+
+
 def busiest(queue: dict[str, np.ndarray[Any, Any]], begins_ms: int, ends_ms: int) -> tuple[int, int]:
     """The first and the last row of the longest stretch within that time in which packets always wait."""
     within = (queue["t_ns"] >= begins_ms * 1e6) & (queue["t_ns"] <= ends_ms * 1e6)

@@ -33,6 +33,9 @@ impl Namespace {
             "/proc/sys/net/ipv4/tcp_child_ehash_entries",
             SOCKET_TABLE_ENTRIES.to_string(),
         );
+        // Devices of a lab have IPv4 addresses only. With IPv6 each asks for a router when it comes up, and that packet
+        // would be the first one that the path counts. A kernel without IPv6 has no such setting.
+        let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
         Namespace::current()
     }
 
