@@ -53,7 +53,7 @@ READERS: dict[str, tuple[tuple[str, ...], list[str]]] = {
             "fleet watch FOLDER --guard retransmit_pct~ratio~<=~1.2 --every 1s --for 1s -q",
         ],
     ),
-    "gallery": (("begun",), ["gallery --resume --only loss-1.5 --quick --out FOLDER -q"]),
+    "gallery": (("begun",), ["gallery --resume --only timer-rule --quick --out FOLDER -q"]),
     "report": (TABLES, ["report FOLDER --out page.html -q"]),
     "run": (RUNS, ["run --resume --out FOLDER -q"]),
     "sql": (TABLES, ["sql show~tables FOLDER", "sql select~*~from~runs FOLDER"]),
