@@ -136,6 +136,25 @@ def test_a_page_begins_with_what_the_rows_come_to(tmp_path: Path) -> None:
     assert cells == ["cubic", "2", "0.0140", "0.00800", "18.0"]
 
 
+def test_a_connection_that_comes_later_counts_with_all_that_it_did(tmp_path: Path) -> None:
+    """A download between two dumps is there once, with counters that began while nobody looked."""
+    old = "ESTAB 0 0 10.1.2.3:443 192.0.2.77:50123 cubic rtt:16/10 bytes_sent:{0} bytes_acked:{0}\n"
+    once = "ESTAB 0 0 10.1.2.3:443 192.0.2.78:50001 cubic rtt:16/10 bytes_sent:5 bytes_acked:5\n"
+    new = "ESTAB 0 0 10.1.2.3:443 192.0.2.79:{1} bbr bytes_sent:2000000 bytes_acked:1500000 bytes_retrans:500000\n"
+    text = "".join(
+        f"Fri Aug 21 12:00:0{dump} UTC 2026\n{old}{new if dump else once}".format(1000 * dump, 40000 + dump)
+        for dump in range(4)
+    )
+    (tmp_path / "dump.txt").write_text(text)
+    imports.write("ss", tmp_path / "dump.txt", tmp_path / "in", host="edge")
+    found = overview.of(observed.Observed(Dataset(tmp_path / "in")))
+    assert found.sentence == (
+        "5 connections had 4.29 MiB acknowledged in 3 s, 12.0 Mbit/s together; 25.0 % of what they sent was sent "
+        "again. Nothing is known of 1, which only the first rows have."
+    )
+    assert [row[:3] for row in found.rows] == [("bbr", "3", "4.50"), ("cubic", "2", "0.00300")]
+
+
 def test_a_page_of_rows_without_connections_says_what_it_holds(tmp_path: Path) -> None:
     imports.write("nginx", DATA / "nginx/combined.log", tmp_path / "in")
     dataset = Dataset(tmp_path / "in")

@@ -1,7 +1,7 @@
 """What a recording, an import or a capture comes to: a sentence, and a row for each congestion control.
 
-It counts what was seen: of a counter the difference of its last and first value, of a connection that was there before
-the recording nothing of its past.
+It counts what was seen: of a counter the difference of its last and first value, and the whole last value of a
+connection that came later than the first rows. Of one that only the first rows have, nothing can be said.
 """
 
 from __future__ import annotations
@@ -68,8 +68,10 @@ def _query(found: Observed, held: set[str]) -> str:
     keys = [name for name in source.key if name in held]
     name = "algorithm" if "algorithm" in held else "'all'"
     order = f"order by {source.time}"
+    is_new = f"min({source.time}) > (select min({source.time}) from {source.table})"
     grown = ", ".join(
-        f"last({one} {order}) filter ({one} is not null) - first({one} {order}) filter ({one} is not null) as {one}"
+        f"last({one} {order}) filter ({one} is not null) "
+        f"- case when {is_new} then 0 else first({one} {order}) filter ({one} is not null) end as {one}"
         for one in _COUNTERS
         if one in held
     )
@@ -77,15 +79,17 @@ def _query(found: Observed, held: set[str]) -> str:
     median = "median(nullif(srtt_us, 0)) as srtt_us" if "srtt_us" in held else "null as srtt_us"
     return (
         f"with one as (select last({name} {order}) as name, min({source.time}) as first_ns, max({source.time}) as "
-        f"last_ns, {median}, {grown} from {source.table} where {source.time} is not null group by {', '.join(keys)}) "
-        f"select name, count(*) as connections, (max(last_ns) - min(first_ns)) / 1e9 as seconds, "
+        f"last_ns, count(*) = 1 and not {is_new} as is_unknown, {median}, {grown} from {source.table} "
+        f"where {source.time} is not null group by {', '.join(keys)}) "
+        f"select name, count(*) as connections, count(*) filter (is_unknown) as unknown, "
+        f"(max(last_ns) - min(first_ns)) / 1e9 as seconds, "
         f"(select (max(last_ns) - min(first_ns)) / 1e9 from one) as whole, median(srtt_us) as srtt_us, {sums} "
         f"from one group by name order by bytes_acked desc nulls last, connections desc"
     )
 
 
 def _sum(groups: list[dict[str, Any]]) -> dict[str, Any]:
-    names = ["connections", *(one for one in _COUNTERS if groups and one in groups[0])]
+    names = ["connections", "unknown", *(one for one in _COUNTERS if groups and one in groups[0])]
     total = {name: sum(group[name] or 0 for group in groups) for name in names}
     return {**total, "seconds": max((group["whole"] or 0 for group in groups), default=0)}
 
@@ -113,14 +117,15 @@ def _sentence(total: dict[str, Any], of: str, seconds: float) -> str:
     who = human.counted(total["connections"], of)
     lasted = human.duration(round(seconds * 1e9))
     if not acked:
-        return f"{who} in {lasted}, of which none had anything acknowledged."
+        return f"{who} in {lasted}: nothing was seen to be acknowledged."
     rate = human.quantity("rate", acked * 8 / seconds)
     again = _retransmit_pct(total)
-    if again is None:
-        lost = ""
+    if again:
+        lost = f"; {human.digits(again)} % of what they sent was sent again"
     else:
-        lost = f"; {human.digits(again)} % of what they sent was sent again" if again else "; nothing was sent again"
-    return f"{who} had {human.quantity('bytes', acked)} acknowledged in {lasted}, {rate} together{lost}."
+        lost = "" if again is None or total["unknown"] else "; nothing was sent again"
+    told = f" Nothing is known of {total['unknown']:,}, which only the first rows have." if total["unknown"] else ""
+    return f"{who} had {human.quantity('bytes', acked)} acknowledged in {lasted}, {rate} together{lost}.{told}"
 
 
 def _held(found: Observed) -> str:
