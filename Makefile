@@ -198,14 +198,16 @@ wheel: man ## build a wheel into dist/, trained like `make tuned`, for all proce
 	@rm -f build/wheel/release/deps/lib_core.so
 	RUSTFLAGS='$(TRAINED)' $(PACK) trained $(BIN)/maturin build --release --locked --target-dir build/wheel --out dist
 
-# Debian's cross compiler, and libelf and zlib of arm64 (libelf-dev:arm64). The engine is not trained: counts are of one
-# compiler and processor.
-ARM64 := aarch64-unknown-linux-gnu
+# Compiled and linked by zig, which pip installs, against Debian's libelf and zlib of arm64. The engine is not trained: counts
+# are of one compiler and processor.
+ARM := $(CURDIR)/build/arm
 .PHONY: wheel-arm
-wheel-arm: man ## the same for arm64, on x86-64 (needs rustup's target and Debian's gcc-aarch64-linux-gnu and libelf-dev:arm64)
-	PKG_CONFIG_ALLOW_CROSS=1 PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig \
-	    CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
-	    $(PACK) cross-built $(BIN)/maturin build --release --locked --target $(ARM64) --target-dir build/wheel --out dist
+wheel-arm: man ## the same for arm64, on x86-64 (needs rustup's target aarch64-unknown-linux-gnu, and apt-get)
+	@$(BIN)/pip install 'cargo-zigbuild>=0.20' 'ziglang>=0.13'
+	tools/arm_root.sh $(ARM)
+	PKG_CONFIG_ALLOW_CROSS=1 PKG_CONFIG_SYSROOT_DIR=$(ARM) PKG_CONFIG_LIBDIR=$(ARM)/usr/lib/aarch64-linux-gnu/pkgconfig \
+	    CFLAGS_aarch64_unknown_linux_gnu=-I$(ARM)/usr/include RUSTFLAGS=-L$(ARM)/usr/lib/aarch64-linux-gnu \
+	    $(PACK) cross-built $(BIN)/maturin build --zig --release --locked --target aarch64-unknown-linux-gnu --target-dir build/wheel --out dist
 
 .PHONY: sdist
 sdist: $(VENV)/.venv ## pack the sources into dist/, of which pip builds a wheel where there is none
