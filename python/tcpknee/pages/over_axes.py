@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from . import marks, palette
+from . import marks, numeric, palette
 from .run import Entrant, ReportRun, axis_name
 from .theme import Layout
 
@@ -37,6 +37,7 @@ def chart(run: ReportRun, layout: Layout, measured: Measured, title: str, scale:
     parts = []
     heights = marks.from_zero(marks.spread(estimate, scale, "v")["v_high"] for _, _, estimate in found)
     for key, order in run.varied.items():
+        places = numeric.numbers(order)
         rows = []
         panels: dict[str, None] = {}
         for entrant, word, estimate in found:
@@ -47,21 +48,14 @@ def chart(run: ReportRun, layout: Layout, measured: Measured, title: str, scale:
             rows.append(
                 {
                     **marks.entrant_words(run, entrant),
-                    "at": axes.get(key, "–"),
+                    "at": places.of.get(axes.get(key, "")) if places else axes.get(key, "–"),
                     "panel": panel,
                     "ink": palette.colour(run.slots[entrant.algorithm]),
                     **marks.spread(estimate, scale, "v"),
                 }
             )
         shown = list(panels)[:PANELS_AT_MOST]
-        name_of_axis = axis_name(key)
-        x = alt.X(
-            "at:O",
-            title=name_of_axis[:1].upper() + name_of_axis[1:],
-            sort=order,
-            axis=alt.Axis(labelAngle=0, labelOverlap="greedy", labelSeparation=8),
-            scale=alt.Scale(padding=0.3, domain=order),
-        )
+        x = _across(key, order, places)
         y = alt.Y("v:Q", title=title, scale=heights, axis=alt.Axis(tickCount=5))
         base = alt.Chart().encode(x=x, detail="entrant:N")
         colour = marks.colour(run, layout)
@@ -88,3 +82,23 @@ def chart(run: ReportRun, layout: Layout, measured: Measured, title: str, scale:
         rows = [row for row in rows if row["panel"] in shown]
         parts.append(marks.grid(layers, rows, "panel", shown, layout, width))
     return alt.vconcat(*parts, spacing=30)
+
+
+def _across(key: str, order: list[str], found: numeric.Numbers | None) -> Any:
+    """The axis of a key: numbers where they lie, other values in the order of the file, evenly spaced."""
+    import altair as alt
+
+    name = axis_name(key)
+    title = name[:1].upper() + name[1:]
+    labels: dict[str, Any] = {"labelAngle": 0, "labelOverlap": "greedy", "labelSeparation": 8}
+    if found is None:
+        return alt.X(
+            "at:O", title=title, sort=order, axis=alt.Axis(**labels), scale=alt.Scale(padding=0.3, domain=order)
+        )
+    values = sorted(found.of.values())
+    scale: dict[str, Any] = {"nice": False, "zero": False, "padding": 14, "domain": [values[0], values[-1]]}
+    if found.is_logarithmic:
+        # Nothing has no logarithm: beside it the axis is linear up to the least value.
+        scale |= {"type": "log"} if values[0] > 0 else {"type": "symlog", "constant": found.least_above_zero}
+    titled = f"{title} ({found.unit})" if found.unit else title
+    return alt.X("at:Q", title=titled, axis=alt.Axis(values=values, format="~g", **labels), scale=alt.Scale(**scale))

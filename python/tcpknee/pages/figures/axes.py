@@ -13,7 +13,8 @@ title = "Goodput over the matrix"
 needs = "an axis: a key with a list of values"
 summary = (
     "One row per axis of the scenario, one small chart per setting of the others, all on one scale. "
-    "Values stand in the order of the file, evenly spaced. Bands are 95 % intervals."
+    "Three numbers or more stand where they lie, from a tenfold range on by powers of ten; other values in the order "
+    "of the file, evenly spaced. Bands are 95 % intervals."
 )
 
 
