@@ -129,7 +129,7 @@ def known() -> dict[str, Any]:
         ],
         "kernels": KERNELS,
         "hosts": hosts,
-        "hostNames": {"usual": "as usual"} | {name: f"as measured, {name[6:]}" for name in sorted(hosts)},
+        "hostNames": {"usual": "as usual"} | {name: f"measured {name[6:]}" for name in sorted(hosts)},
         "measured": [cell for file in files for cell in _measured(file)],
         "inks": {name: palette.colour(slot) for name, slot in palette.KNOWN.items()},
         "presets": [{"name": name, "fragment": fragment} for name, fragment in PRESETS],

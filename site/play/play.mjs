@@ -1,6 +1,6 @@
 import { Chart } from "./chart.mjs";
 import { TABLES, loadEngine } from "./engine.mjs";
-import { CHOICES, bdps, bitsPerSec, commandOf, flowsOf, flowsText, percent, readFragment, scenarioOf, seconds, tooMuch, warmupOf, writeFragment } from "./scenario.mjs";
+import { CHOICES, bdps, bitsPerSec, commandOf, flowsOf, flowsText, percent, readFragment, scenarioOf, refusedHere, seconds, warmupOf, writeFragment } from "./scenario.mjs";
 import { Series, indexAt } from "./series.mjs";
 
 const $ = (id) => document.getElementById(id);
@@ -34,7 +34,7 @@ function chosen() {
 
 function begin(how) {
   const asked = chosen();
-  const error = tooMuch(choices) || engine.open(scenarioOf(asked, known), 0, isYours() ? 0 : -1);
+  const error = refusedHere(choices, known) || engine.open(scenarioOf(asked, known), 0, isYours() ? 0 : -1);
   const also = unknown.length ? `The link also says ${unknown.map((key) => `“${key}”`).join(", ")}, which is no choice of this page. Known: ${Object.keys(CHOICES).join(", ")}.` : "";
   problem([error, also].filter((text) => text).join("\n"));
   show();
@@ -119,7 +119,7 @@ function looksOf(flows) {
     const name = yours ? "you" : algorithm;
     const count = (taken.get(name) ?? 0) + 1;
     taken.set(name, count);
-    return { name: count > 1 ? `${name} (${count})` : name, start: seconds(start) ?? 0, ink: yours ? "var(--ink)" : known.inks[algorithm] ?? "var(--soft)" };
+    return { name: count > 1 ? `${name} (${count})` : name, start: seconds(start) ?? 0, ink: yours ? "var(--ink)" : Object.hasOwn(known.inks, algorithm) ? known.inks[algorithm] : "var(--soft)" };
   }).map((look, i, all) => ({ ...look, dash: dashOf(all, i) }));
 }
 
@@ -287,7 +287,7 @@ function say() {
 function sentence(cell) {
   const names = cell.flows.split(",");
   const results = cell.results.map(({ goodput, srtt }, i) => `${names[i]} ${goodput.toFixed(1)} Mbit/s at ${srtt.toFixed(0)} ms`);
-  const alike = choices.hosts === cell.hosts ? "" : " Its hosts differ from these: choose them below Hosts.";
+  const alike = choices.hosts === cell.hosts ? "" : ` Its hosts differ from these: “measured ${cell.kernel}” at Hosts sets theirs.`;
   return `Measured on Linux ${cell.kernel}: ${results.join(", ")}.${alike}`;
 }
 

@@ -17,6 +17,9 @@ export const CHOICES = {
   you: "no",
 };
 
+// What both ends' tcp_ecn is.
+const ECN = new Map([["on", 1], ["accurate", 3]]);
+
 export const MOST_FLOWS = 8;
 const MOST_SECONDS = 300;
 
@@ -71,8 +74,11 @@ export const bitsPerSec = (text) => amount(text, RATES);
 export const percent = (text) => amount(text.replace("%", " pct"), { pct: 1 });
 export const bdps = (text) => amount(text, { bdp: 1 });
 
-// What is too much for a page, as a sentence; "": nothing.
-export function tooMuch(choices) {
+// What is too much for a page, or no choice of its own, as a sentence; "": nothing.
+export function refusedHere(choices, known) {
+  for (const [key, names] of [["hosts", Object.keys(known.hostNames)], ["ecn", ["off", ...ECN.keys()]], ["you", ["no", "yes"]]]) {
+    if (!names.includes(choices[key])) return `${key}: got ${choices[key]}; expected ${names.join(", ")}`;
+  }
   const flows = flowsOf(choices);
   if (flows.length === 0) return "flows: got none; expected an algorithm, as in flows=cubic";
   if (flows.length > MOST_FLOWS) return `flows: got ${flows.length}; a page takes ${MOST_FLOWS}. Use the command for more.`;
@@ -97,7 +103,7 @@ export function scenarioOf(choices, known) {
   const seed = /^[0-9]{1,15}$/.test(choices.seed) ? choices.seed : quoted(choices.seed);
   lines.push(`seed = ${seed}`);
   if (choices.kernel !== CHOICES.kernel) lines.push(`kernel = ${quoted(choices.kernel)}`);
-  const hosts = known.hosts[choices.hosts] ?? {};
+  const hosts = Object.hasOwn(known.hosts, choices.hosts) ? known.hosts[choices.hosts] : {};
   const section = (name, keys) => {
     const all = { ...keys, ...hosts[name] };
     if (Object.keys(all).length) lines.push("", `[${name}]`);
@@ -105,8 +111,7 @@ export function scenarioOf(choices, known) {
   };
   const path = {};
   for (const key of ["rate", "rtt", "loss", "buffer", "queue"]) path[key] = quoted(choices[key]);
-  // What is none of these the reader refuses.
-  const ecn = choices.ecn === CHOICES.ecn ? {} : { tcp_ecn: { on: "1", accurate: "3" }[choices.ecn] ?? quoted(choices.ecn) };
+  const ecn = ECN.has(choices.ecn) ? { tcp_ecn: ECN.get(choices.ecn) } : {};
   if (ecn.tcp_ecn && known.queues.some((queue) => queue.name === choices.queue && queue.ecn)) path[`${choices.queue}.ecn`] = "true";
   section("path", path);
   section("sender", ecn);

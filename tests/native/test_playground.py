@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 import browser
 from tcpknee import _core
+
+ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = [browser.needed, pytest.mark.slow("the engine is built for another target")]
 
@@ -41,7 +48,7 @@ def visit(playground: Path, tmp_path: Path, fragment: str, does: str, *, width: 
     page = (playground / "index.html").read_text(encoding="utf-8")
     file = tmp_path / "page.html"
     file.write_text(browser.probed(page, PROBE.format(does=does)), encoding="utf-8")
-    shown, console, said = browser.opened(file, seconds=1200, width=width, fragment=fragment)
+    shown, console, said = browser.opened(file, seconds=6000, width=width, fragment=fragment)
     assert not console, console
     found = re.search(r'<output id="seen">(.*?)</output>', shown, re.DOTALL)
     assert found, (shown[-3000:], said[-2000:])
@@ -126,6 +133,9 @@ HOSTILE = (
     "#loss=trace%20/etc/passwd&flows=/etc/passwd",
     "#duration=99999h&flows=cubic",
     "#flows=" + ",".join(["cubic"] * 500),
+    "#hosts=__proto__&flows=cubic",
+    "#ecn=constructor&flows=cubic",
+    "#flows=constructor,__proto__",
     "#%E0%A4%A",
 )
 
@@ -155,3 +165,39 @@ def test_the_page_is_whole_and_small(playground: Path) -> None:
     assert not re.findall(r"""<[^>]*\s(?:src|href)\s*=|url\(|https?://|import\(|fetch\(""", page)
     assert "default-src 'none'" in page and "'unsafe-inline'" not in page and "'unsafe-eval'" not in page
     assert len(gzip.compress((playground / "cell.wasm").read_bytes(), 9)) < 1 << 20
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="not installed: node")
+def test_the_command_runs_that_scenario_and_nothing_else(tmp_path: Path) -> None:
+    program = """
+      import { commandOf, readFragment, scenarioOf } from "SCENARIO";
+      const known = { queues: [], hosts: {} };
+      const { choices } = readFragment(process.argv[1]);
+      console.log(JSON.stringify([commandOf(choices, known), scenarioOf(choices, known)]));
+    """.replace("SCENARIO", str(ROOT / "site/play/scenario.mjs"))
+
+    def of(fragment: str) -> tuple[str, str]:
+        words = ["node", "--input-type=module", "-e", program, fragment]
+        command, scenario = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
+        return command, scenario
+
+    def ended(command: str) -> subprocess.CompletedProcess[str]:
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        return subprocess.run(
+            ["sh", "-c", command],
+            cwd=tmp_path,
+            env=os.environ | {"PATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    command, scenario = of("#rate=10Mbit/s&duration=2s&flows=cubic,bbr1@500ms")
+    done = ended(command)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert json.loads((folder / "run.json").read_text())["scenario"] == scenario
+    assert (folder / "report.html").exists()
+    command, _ = of("#flows=" + quote("cubic'$(touch x)`touch x`\nSCENARIO\ntouch x\n"))
+    refused = ended(command)
+    assert refused.returncode == 2 and "algorithm" in refused.stderr and not (tmp_path / "x").exists()
