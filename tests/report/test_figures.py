@@ -17,8 +17,8 @@ from tcpknee.pages import export, palette
 from tcpknee.pages.figures import FIGURES
 from tcpknee.pages.run import ReportRun
 
-# Quantities without a unit of their own: names on an axis of a matrix, labels of rows.
-UNITLESS = {"RTT", "Loss", None}
+# Quantities without a unit of their own: names and counts on an axis of a matrix, labels of rows.
+UNITLESS = {"RTT", "Loss", "Flow 0 connections", None}
 #: A case in which each figure applies.
 SHOWN_BY = {
     "axes": "matrix",
@@ -126,7 +126,7 @@ def test_unknown_figures_are_refused_with_a_suggestion(case, tmp_path):
 
 
 def test_unknown_endings_are_refused(case, tmp_path):
-    with pytest.raises(UsageError, match=r"expected \.svg or \.png"):
+    with pytest.raises(UsageError, match=r"expected \.pdf, \.svg or \.png"):
         pages.save(case("two"), "goodput", tmp_path / "x.gif")
 
 
@@ -219,5 +219,5 @@ def test_each_small_chart_has_its_axes_and_no_axes_stand_without_one(name, tmp_p
     assert "facet" not in json.dumps(grid["concat"])
     title = "RTT" if name == "axes" else "Completion time (ms)"
     assert all(f'"title": "{title}"' in json.dumps(panel) for panel in grid["concat"])
-    assert name != "axes" or '"title": "Loss"' in json.dumps(spec), "titles of axes begin with a capital"
+    assert name != "axes" or '"title": "Loss (%)"' in json.dumps(spec), "titles of axes begin with a capital"
     pages.save(run, name, tmp_path / "figure.svg")

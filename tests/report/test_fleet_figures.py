@@ -57,10 +57,14 @@ def test_number_axes_carry_their_unit(figure: ModuleType, layout: theme.Layout, 
     assert all(isinstance(title, str) and re.search(r"\((Mbit/s|ms|%|packets|×)\)$", title) for title in titles), titles
 
 
+def saved(found: Cohorts, figure: ModuleType, path: Path) -> Path:
+    return export.save_figure(lambda layout: export.spec(found, figure, layout=layout), path)
+
+
 @figures
 @pytest.mark.parametrize("ending", ["svg", "png"])
 def test_renders(figure: ModuleType, ending: str, fleet: Cohorts, tmp_path: Path) -> None:
-    content = export.save_spec(export.spec(fleet, figure), tmp_path / f"figure.{ending}").read_bytes()
+    content = saved(fleet, figure, tmp_path / f"figure.{ending}").read_bytes()
     if ending == "png":
         assert content.startswith(b"\x89PNG")
     else:
@@ -73,7 +77,7 @@ def test_no_connection_has_no_figure_and_one_has_some(rows: int, tmp_path: Path)
     for figure in FIGURES:
         if figure.applies(found):
             assert rows == 1
-            text = export.save_spec(export.spec(found, figure), tmp_path / f"{figure.name}.svg").read_text()
+            text = saved(found, figure, tmp_path / f"{figure.name}.svg").read_text()
             assert "NaN" not in text and "undefined" not in text
         else:
             with pytest.raises(UsageError, match="does not apply to this fleet"):
@@ -97,7 +101,7 @@ def test_hostile_names_of_cohorts_are_drawn_as_words(tmp_path: Path) -> None:
     with fleet_data.compared(folder) as found:
         assert of(found) == list(FIGURES)
         for figure in FIGURES:
-            text = export.save_spec(export.spec(found, figure), tmp_path / "figure.svg").read_text()
+            text = saved(found, figure, tmp_path / "figure.svg").read_text()
             assert "<script" not in text and "<b>" not in text
             assert "$x" in text or figure.name in {"idle"}
 
@@ -325,7 +329,7 @@ def test_an_interval_far_too_wide_ends_at_the_edge_and_does_not_squeeze_the_othe
     assert 0.05 < low < 1 < high < 30
     [rows] = spec["datasets"].values()
     assert all(low * 0.999 <= row["from"] <= row["to"] <= high * 1.001 for row in rows)
-    assert "NaN" not in export.save_spec(spec, tmp_path / "forest.svg").read_text()
+    assert "NaN" not in export.save_figure(lambda layout: spec, tmp_path / "forest.svg").read_text()
 
 
 def test_cells_are_few_enough_for_a_small_file() -> None:

@@ -95,7 +95,7 @@ def test_the_report_of_a_trace_is_its_page(tmp_path):
     found = taken(tmp_path)
     report.write(found.folder)
     assert (found.folder / "trace.html").read_text(encoding="utf-8") == trace_page.page(found)
-    with pytest.raises(UsageError, match=r"expected \.html, \.svg or \.png"):
+    with pytest.raises(UsageError, match=r"expected \.html, \.pdf, \.svg or \.png"):
         trace_page.save(found, tmp_path / "trace.gif")
 
 
