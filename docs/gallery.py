@@ -37,6 +37,10 @@ DRAWN = re.compile(r"^<!-- claim: (\S+) -->$", re.MULTILINE)
 """There: the drawing of a claim."""
 
 
+TALLY = "<!-- tally -->"
+"""There: how many claims came to which end."""
+
+
 def pages() -> dict[str, Page]:
     """The page of each claim by its id."""
     results = verdicts.results()
@@ -49,7 +53,7 @@ def index() -> str:
     told = (ROOT / "site" / "stories.md").read_text(encoding="utf-8")
     told = NUMBER.sub(lambda mark: _ours(results[mark[1]], mark[2]), told)
     told = DRAWN.sub(lambda mark: _drawing(mark[1], results[mark[1]]), told)
-    parts = [told]
+    parts = [told.replace(TALLY, _tally(results))]
     for letter, title in ARTICLES.items():
         rows = [
             [f"[{claim.id}](gallery/{claim.id}.md)", sentence(claim.claim), _badges(results[claim.id])]
@@ -58,6 +62,16 @@ def index() -> str:
         ]
         parts.append(f"### {sentence(title)}\n\n{table(['claim', 'what is said', 'verdict here'], rows)}")
     return "\n".join(parts)
+
+
+def _tally(results: Mapping[str, Iterable[Result]]) -> str:
+    found = [{one["verdict"] for one in ways} for ways in results.values()]
+    every = sum(verdicts == {judging.REPRODUCED} for verdicts in found)
+    none = sum(bool(verdicts) and judging.REPRODUCED not in verdicts for verdicts in found)
+    return (
+        f"Of {len(found)} claims, {every} are reproduced in every way in which they were run, {none} in none, and the "
+        "others in some: their pages say why."
+    )
 
 
 def sources_of(claim: Claim) -> list[tuple[str, str]]:

@@ -46,6 +46,11 @@ def test_the_stories_quote_verdicts_and_have_no_number_of_ours_in_prose():
     assert len(gallery.NUMBER.findall(told)) > 15
     index = gallery.index()
     assert not gallery.NUMBER.search(index) and not gallery.DRAWN.search(index)
+    [(all_, every, none)] = re.findall(r"Of (\d+) claims, (\d+) are reproduced in every way .+, (\d+) in none", index)
+    results = verdicts.results().values()
+    assert int(all_) == len(results)
+    assert int(every) == sum(bool(ways) and all(one["verdict"] == "reproduced" for one in ways) for ways in results)
+    assert int(none) == sum(bool(ways) and all(one["verdict"] != "reproduced" for one in ways) for ways in results)
     ours = dict(verdicts.results()["ab-bias"][0]["ours"])
     assert ours["10 % treated"].split(" ")[0] in index
 
