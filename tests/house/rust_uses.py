@@ -64,6 +64,22 @@ def circles(uses: dict[Path, set[Path]]) -> Iterator[list[Path]]:
             yield circle
 
 
+def without_holders(uses: dict[Path, set[Path]]) -> dict[Path, set[Path]]:
+    """Without what leads from a file to one below it, or back: a list uses its kinds, and they use what all share."""
+    return {
+        file: {other for other in others if not _holds(file, other) and not _holds(other, file)}
+        for file, others in uses.items()
+    }
+
+
+def _holds(file: Path, other: Path) -> bool:
+    """Is the module of the second below that of the first?"""
+    above, below = (
+        path.parent if path.name in ("mod.rs", "lib.rs", "main.rs") else path.with_suffix("") for path in (file, other)
+    )
+    return above in below.parents
+
+
 def are_of_one_folder(files: list[Path]) -> bool:
     """`x.rs` is of its own folder and of `x/`, whose files it holds together."""
     folders = {path.parent for path in files}

@@ -27,5 +27,5 @@ pub use contract::{
     PacingStatus,
 };
 pub use instance::{Info, Instance, ParamError};
-pub use under_way::UnderWay;
-pub use watched::{Call, on_breach};
+pub use under_way::{UnderWay, on_breach};
+pub use watched::Call;

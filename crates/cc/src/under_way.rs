@@ -2,11 +2,12 @@
 
 use std::cell::UnsafeCell;
 use std::ptr;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 use crate::algorithm::{Algorithm, algorithms};
 use crate::file;
-use crate::watched::{Call, breached};
+use crate::watched::Call;
 
 /// The function of an algorithm that is under way. A signal handler of the thread that called it may ask.
 #[derive(Debug, Default)]
@@ -73,4 +74,24 @@ impl UnderWay {
         function();
         self.entry.store(ptr::null_mut(), Relaxed);
     }
+}
+
+type OnBreach = fn(&UnderWay, &'static str);
+
+static ON_BREACH: OnceLock<OnBreach> = OnceLock::new();
+
+/// Has `told` called when an algorithm did what it may not, with the call that did it under way; it may end the process.
+pub fn on_breach(told: OnBreach) {
+    let _ = ON_BREACH.set(told);
+}
+
+#[cold]
+fn breached(under_way: &UnderWay, what: &'static str) -> ! {
+    if let Some(told) = ON_BREACH.get() {
+        told(under_way, what);
+    }
+    let name = under_way
+        .call()
+        .map(|(algorithm, function, _)| (algorithm.name(), function));
+    panic!("{name:?} {what}");
 }

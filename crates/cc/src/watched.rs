@@ -1,10 +1,8 @@
 //! Calls of algorithms from files, which may be anything: each is taken down before it is made, and looked at after it.
 
 use std::ptr;
-use std::sync::OnceLock;
 
 use crate::contract::{CcIn, CcInfo, CcOut};
-use crate::under_way::UnderWay;
 
 /// Words around what an op may write.
 pub(crate) const MARGIN: usize = 8;
@@ -148,24 +146,4 @@ pub(crate) fn memory(words: usize) -> Box<[u64]> {
     memory.resize(MARGIN + words, 0);
     memory.extend(UNTOUCHED);
     memory.into_boxed_slice()
-}
-
-type OnBreach = fn(&UnderWay, &'static str);
-
-static ON_BREACH: OnceLock<OnBreach> = OnceLock::new();
-
-/// Has `told` called when an algorithm did what it may not, with the call that did it under way; it may end the process.
-pub fn on_breach(told: OnBreach) {
-    let _ = ON_BREACH.set(told);
-}
-
-#[cold]
-pub(crate) fn breached(under_way: &UnderWay, what: &'static str) -> ! {
-    if let Some(told) = ON_BREACH.get() {
-        told(under_way, what);
-    }
-    let name = under_way
-        .call()
-        .map(|(algorithm, function, _)| (algorithm.name(), function));
-    panic!("{name:?} {what}");
 }

@@ -13,7 +13,8 @@ use super::interrupts::{self, Interrupt};
 use super::nic::{self, Interface};
 use super::proc_net::{self, Count, Softnet};
 use super::programs::{self, Namespace, Owner};
-use super::qdisc::{self, QdiscState};
+use super::qdisc;
+use super::qdisc_state::{self, QdiscState};
 use super::routes::{self, Routes};
 use super::routing::Routing;
 use super::sysctl::{self, Sysctl};
@@ -117,7 +118,7 @@ impl HostState {
             .collect();
         self.qdiscs = (qdisc::qdiscs(&mut routing)?.iter())
             // One of a device that came between the two dumps has no name.
-            .filter_map(|qdisc| Some(qdisc::state(qdisc, names.get(&qdisc.interface)?)))
+            .filter_map(|qdisc| Some(qdisc_state::state(qdisc, names.get(&qdisc.interface)?)))
             .collect();
         Ok(())
     }

@@ -16,6 +16,7 @@ pub mod processes;
 pub mod programs;
 pub mod qdisc;
 pub mod qdisc_options;
+pub mod qdisc_state;
 pub mod routes;
 pub mod routing;
 pub mod setting;

@@ -4,14 +4,22 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::Counts;
-
 /// Lines, packets or documents not understood that are kept to be shown.
 const SHOWN: usize = 5;
 
 /// What was not understood: its file, its number in it where it has one, and what
 /// may be shown of it.
 pub type First = (PathBuf, Option<u64>, String);
+
+/// How far an import is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// Bytes of all files so far, once decompressed.
+    pub bytes: u64,
+    pub rows: u64,
+    /// Lines, packets or documents that are not understood.
+    pub not_understood: u64,
+}
 
 /// What an import found, with `M` that only one tool's files tell.
 #[derive(Clone, Debug, Default)]

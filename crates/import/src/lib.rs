@@ -32,10 +32,10 @@ mod time;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-pub use counts::{Count, More, Report, Value};
+pub use counts::{Count, Counts, More, Report, Value};
 pub use kind::{Columns, Given, Kind, Opt, Sample, TableKind, Takes};
 pub use lines::Lines;
-pub use reading::{AnyImport, Counts, Described, Filled, Import, Sink, Stop};
+pub use reading::{AnyImport, Described, Filled, Import, Sink, Stop};
 
 /// Every importer, in the order in which `knee import --help` lists them.
 pub static IMPORTERS: &[&Kind] = &[
@@ -61,7 +61,7 @@ const BEGINNING_BYTES: u64 = 64 << 10;
 /// It cannot be read.
 pub fn recognise(path: &Path) -> io::Result<Vec<&'static Kind>> {
     let mut begin = Vec::new();
-    let input = lines::open(path)?;
+    let input = reading::open(path)?;
     input.take(BEGINNING_BYTES).read_to_end(&mut begin)?;
     let all = IMPORTERS.iter().copied();
     Ok(all.filter(|kind| (kind.looks)(&begin)).collect())

@@ -1,15 +1,15 @@
 //! Files of lines, plain, gzip or zstd, read in memory that does not depend on
 //! their size.
 
-use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 use std::path::Path;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use super::counts::{More, Report};
-use super::{Counts, Described, Filled, Import, text};
+use super::reading::open;
+use super::{Counts, Described, Filled, Import};
 
 /// A longer line is of none of the tools. It bounds memory.
 const LINE_BYTES: usize = 1 << 20;
@@ -143,24 +143,4 @@ impl<P: Lines> Import for P {
     fn report(&self) -> &Report<P::More> {
         self.found()
     }
-}
-
-/// What a file says once decompressed, if it is gzip or zstd, and as UTF-8 if it
-/// begins with a byte-order mark.
-pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
-    let mut file = File::open(path)?;
-    let mut magic = [0; 4];
-    let mut got = 0;
-    while got < magic.len() {
-        match file.read(&mut magic[got..])? {
-            0 => break,
-            more => got += more,
-        }
-    }
-    let whole = io::Cursor::new(magic).take(got as u64).chain(file);
-    text::utf8(match magic {
-        [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(BufReader::new(whole))),
-        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::Decoder::new(whole)?),
-        _ => Box::new(whole),
-    })
 }

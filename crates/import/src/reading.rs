@@ -1,30 +1,21 @@
 //! How files become rows: what an importer implements, and the same for whoever
 //! has chosen an importer by its name.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use arrow_schema::SchemaRef;
 use knee_tables::Table;
 
-use super::counts::{More, Report, Value};
-use super::lines;
+use super::counts::{Counts, More, Report, Value};
+use super::text;
 
 /// A batch with the name of its table.
 pub type Filled = (&'static str, arrow_array::RecordBatch);
 
 /// A table's name and columns.
 pub type Described = (&'static str, SchemaRef);
-
-/// How far an import is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counts {
-    /// Bytes of all files so far, once decompressed.
-    pub bytes: u64,
-    pub rows: u64,
-    /// Lines, packets or documents that are not understood.
-    pub not_understood: u64,
-}
 
 /// Makes rows of one tool's files, one file after the other.
 pub trait Import {
@@ -56,7 +47,7 @@ pub trait Import {
         path: &Path,
         sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.read_stream(path, lines::open(path)?, sink)
+        self.read_stream(path, open(path)?, sink)
     }
 
     /// Ends the import: the rows that no batch has yet.
@@ -145,4 +136,24 @@ impl<I: Import + Send> AnyImport for I {
     fn counts(&self) -> Counts {
         Import::counts(self)
     }
+}
+
+/// What a file says once decompressed, if it is gzip or zstd, and as UTF-8 if it
+/// begins with a byte-order mark.
+pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    let mut file = File::open(path)?;
+    let mut magic = [0; 4];
+    let mut got = 0;
+    while got < magic.len() {
+        match file.read(&mut magic[got..])? {
+            0 => break,
+            more => got += more,
+        }
+    }
+    let whole = io::Cursor::new(magic).take(got as u64).chain(file);
+    text::utf8(match magic {
+        [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(BufReader::new(whole))),
+        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::Decoder::new(whole)?),
+        _ => Box::new(whole),
+    })
 }

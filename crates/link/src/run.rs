@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use knee_path::packet::{Packet, Train};
-use knee_path::way::{self, Way};
+use knee_path::way::Way;
 use knee_tables::QueueSample;
 use knee_units::Nanos;
 use knee_units::rng::Stream;
@@ -172,8 +172,8 @@ impl<'a> Direction<'a> {
             config.sender
         };
         let direction = match is_data {
-            true => way::Direction::Forward,
-            false => way::Direction::Back,
+            true => knee_path::Direction::Forward,
+            false => knee_path::Direction::Back,
         };
         let stream = |component: &str| Stream::new(config.seed, component);
         let mut way = Way::new(config.hops(), direction, stream, start_ns, coalesce);

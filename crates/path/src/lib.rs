@@ -20,5 +20,5 @@ pub mod trace;
 mod transit;
 pub mod way;
 
-pub use spec::{AckLink, Backend, Path, RttChange, hop_streams, last_legs};
+pub use spec::{AckLink, Backend, Direction, Path, RttChange, hop_streams, last_legs};
 pub use transit::Transit;

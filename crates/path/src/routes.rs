@@ -4,8 +4,7 @@ use std::ops::{Range, RangeInclusive};
 
 use knee_units::{NEVER, Nanos};
 
-use crate::way::Direction;
-use crate::{Path, last_legs};
+use crate::{Direction, Path, last_legs};
 
 /// The lengths of a direction's hops.
 pub(crate) struct Routes {

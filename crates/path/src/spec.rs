@@ -15,7 +15,15 @@ use crate::loss::LossSpec;
 use crate::queue::policer::{Policer, PolicerSpec};
 use crate::queue::{self, BufferLimit, Setup};
 use crate::trace::{RateTrace, Schedule};
-use crate::way::Direction;
+
+/// Which way packets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// With the data.
+    Forward,
+    /// Against it.
+    Back,
+}
 
 /// A hop of the path: one bottleneck in the data direction, perhaps one against it, delay both ways.
 #[derive(Clone, Debug, Serialize)]

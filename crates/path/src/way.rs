@@ -11,16 +11,7 @@ use crate::packet::{Packet, Train};
 use crate::pipe::Pipe;
 use crate::routes::Routes;
 use crate::sink::{Departure, Passing, Sink, When};
-use crate::{Path, hop_streams};
-
-/// Which way packets go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// With the data.
-    Forward,
-    /// Against it.
-    Back,
-}
+use crate::{Direction, Path, hop_streams};
 
 /// One direction of a path. `N` is the [`Sink::Note`] of its sink.
 pub struct Way<N> {

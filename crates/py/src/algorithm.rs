@@ -84,18 +84,6 @@ impl Algorithm {
     }
 }
 
-/// The fields of a block as JSON.
-pub fn fields(names: &[&str], get: impl Fn(&str) -> Option<i128>) -> serde_json::Value {
-    let number = |value: i128| match u64::try_from(value) {
-        Ok(value) => serde_json::Value::from(value),
-        Err(_) => serde_json::Value::from(value as i64),
-    };
-    let found = names
-        .iter()
-        .filter_map(|name| Some(((*name).to_owned(), number(get(name)?))));
-    serde_json::Value::Object(found.collect())
-}
-
 /// Makes one call of the algorithm of a file, of what `read_call` gives, and returns as JSON what the op may change and what
 /// it made of the state. `guard_process` says what becomes of a call that goes wrong.
 #[pyfunction]
@@ -164,7 +152,6 @@ pub fn play_call(py: Python<'_>, name: &str, digest: &str, call: &str) -> PyResu
         .take(algorithm.state_bytes())
         .map(|byte| format!("{byte:02x}"))
         .collect();
-    let told =
-        serde_json::json!({"out": fields(CcOut::NAMES, |name| out.get(name)), "state": state});
+    let told = serde_json::json!({"out": crash::fields(CcOut::NAMES, |name| out.get(name)), "state": state});
     Ok(told.to_string())
 }

@@ -18,8 +18,6 @@ use knee_engine::Run;
 use knee_scenario::Cell;
 use pyo3::prelude::*;
 
-use crate::algorithm;
-
 /// How an op crashes; compilers make SIGILL or SIGTRAP of what they see that is undefined.
 const SIGNALS: [(c_int, &str); 5] = [
     (libc::SIGFPE, "SIGFPE"),
@@ -264,6 +262,18 @@ fn padded<const N: usize>(text: &str) -> [u8; N] {
     found
 }
 
+/// The fields of a block as JSON.
+pub fn fields(names: &[&str], get: impl Fn(&str) -> Option<i128>) -> serde_json::Value {
+    let number = |value: i128| match u64::try_from(value) {
+        Ok(value) => serde_json::Value::from(value),
+        Err(_) => serde_json::Value::from(value as i64),
+    };
+    let found = names
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), number(get(name)?))));
+    serde_json::Value::Object(found.collect())
+}
+
 /// A call that was put down as JSON: `what` went wrong, `algorithm`, `op`, `t_ns`, the fields `in` and `out`, and `state`
 /// in hexadecimal. Nothing where none was.
 #[pyfunction]
@@ -292,8 +302,8 @@ pub fn read_call(report: &[u8]) -> Option<String> {
         "algorithm": text(&head.algorithm),
         "op": text(&head.function),
         "t_ns": head.ns,
-        "in": algorithm::fields(CcIn::NAMES, |name| input.get(name)),
-        "out": algorithm::fields(CcOut::NAMES, |name| out.get(name)),
+        "in": fields(CcIn::NAMES, |name| input.get(name)),
+        "out": fields(CcOut::NAMES, |name| out.get(name)),
         "state": state,
     });
     Some(found.to_string())

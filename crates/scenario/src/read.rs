@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 
-use crate::key::error::{Mistakes, Problem};
+use crate::key::error::{self, Mistakes, Problem};
 use crate::key::names::Names;
 use crate::key::value::{self, Value};
 use crate::key::{Default, Key};
@@ -384,7 +384,7 @@ fn not(path: &str, item: &Item, expected: &str, next: String) -> Problem {
 
 fn shown_item(item: &Item) -> String {
     match item {
-        Item::Value(toml) => value::shown(toml),
+        Item::Value(toml) => error::shown(toml),
         Item::ArrayOfTables(_) => "a list of tables".into(),
         Item::Table(_) => "a table".into(),
         Item::None => "nothing".into(),

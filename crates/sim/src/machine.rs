@@ -324,7 +324,11 @@ impl Machines {
             };
             machine.queues[side as usize] = of.queues;
             for queue in 0..of.queues {
-                let napi = Napi::new(of);
+                let napi = Napi::new(
+                    of.gro_flush_timeout_ns,
+                    of.napi_defer_hard_irqs,
+                    of.adaptive_rx,
+                );
                 self.queues.push(Queue {
                     ring: Ring::new(of.rx_ring),
                     machine: number,

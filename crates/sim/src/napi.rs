@@ -4,8 +4,6 @@
 use knee_host::{Dim, Traffic};
 use knee_units::NEVER;
 
-use crate::machine::MachineConf;
-
 /// Why a queue is polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
@@ -45,11 +43,12 @@ pub struct Coalescing {
 }
 
 impl Napi {
-    pub fn new(conf: &MachineConf) -> Napi {
+    /// `adaptive_rx`: the driver chooses how long the queue gathers packets.
+    pub fn new(gro_flush_timeout_ns: u64, napi_defer_hard_irqs: u32, adaptive_rx: bool) -> Napi {
         Napi {
-            is_plain: conf.gro_flush_timeout_ns == 0 && !conf.adaptive_rx,
-            flush_ns: conf.gro_flush_timeout_ns,
-            defers: conf.napi_defer_hard_irqs,
+            is_plain: gro_flush_timeout_ns == 0 && !adaptive_rx,
+            flush_ns: gro_flush_timeout_ns,
+            defers: napi_defer_hard_irqs,
             defers_left: 0,
             sets_timer: false,
             keeps_silent: false,
@@ -57,7 +56,7 @@ impl Napi {
             timer_ns: NEVER,
             interrupt_ns: NEVER,
             event_ns: NEVER,
-            coalescing: conf.adaptive_rx.then(Box::default),
+            coalescing: adaptive_rx.then(Box::default),
         }
     }
 

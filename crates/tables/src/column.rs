@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::store::{Store, Taken, Value};
+use crate::store::{Append, Store, Taken, Value};
 use crate::{Type, Values};
 
 /// Most rows of a batch.
@@ -306,6 +306,25 @@ impl<T: Number> Store for Numbers<T> {
     }
 }
 
+impl<T: Number> Append<Option<T>> for Numbers<T> {
+    #[inline]
+    fn push(&mut self, value: Option<T>) {
+        self.push(value);
+    }
+
+    fn rows(&self) -> usize {
+        self.len()
+    }
+
+    fn reorder(&mut self, order: &[u32]) {
+        self.reorder(order);
+    }
+
+    fn clear(&mut self) {
+        self.clear();
+    }
+}
+
 impl<T: Number> Taken for Numbers<T> {
     fn take(&mut self, rows: usize) -> Numbers<T> {
         self.values.truncate(rows);
@@ -600,6 +619,13 @@ impl Taken for Names {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_are_put_in_order() {
+        let mut column: Numbers<i64> = [None, Some(1), None, Some(3)].into_iter().collect();
+        column.reorder(&[3, 2, 1, 0]);
+        assert!(column.iter().eq([Some(3), None, Some(1), None]));
+    }
 
     #[test]
     fn what_went_in_comes_out_whatever_is_missing_where() {

@@ -1,13 +1,12 @@
 //! What is sent when: tcp_write_xmit() with TSO autosizing and deferral,
 //! Nagle, pacing, TSQ and cwnd validation.
 
-use knee_cc::{Event, Op, PacingStatus};
+use knee_cc::{CcIn, Event, Op, PacingStatus};
 use knee_kit::odds::{likely, unlikely};
 use knee_units::NEVER;
 
 use super::rtx::{FIN_SEG, PSH_SEG, SKB_END, Seg};
 use super::sndbuf::SKB_OVERHEAD_BYTES;
-use super::write::gso_max_bytes;
 use super::xmit_timer::XmitTimerKind;
 use super::{CaState, Cx, Endpoint, Limit, State};
 use crate::segment::{ACK, SYN, Segment};
@@ -16,6 +15,13 @@ use crate::segment::{ACK, SYN, Segment};
 const PACING_SHIFT: u32 = 10;
 const MIN_TSO_SEGS: u32 = 2;
 const TSO_WIN_DIVISOR: u64 = 3;
+/// sk_setup_caps() keeps room for headers: MAX_TCP_HEADER + 1.
+const GSO_HEADROOM_BYTES: u32 = 321;
+
+/// Largest TSO packet.
+pub fn gso_max_bytes(cc: &CcIn) -> u32 {
+    cc.gso_max_bytes.saturating_sub(GSO_HEADROOM_BYTES)
+}
 
 /// How eagerly write_xmit() sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,22 +5,7 @@
 use knee_cc::CcIn;
 use knee_kit::odds::{likely, unlikely};
 
-use super::rtx::{APP_LIMITED, EVER_RETRANS, RETRANS, Seg};
-
-/// Where the delivery process stood when a packet was sent
-/// (draft-ietf-ccwg-bbr, delivery rate sampling). All segments of a packet
-/// share it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Tx {
-    pub first_us: u64,
-    /// 0: already accounted.
-    pub delivered_us: u64,
-    pub delivered: u32,
-    pub delivered_ce: u32,
-    /// `tp.lost`, and packets in flight with this one.
-    pub lost: u32,
-    pub in_flight: u32,
-}
+use super::rtx::{APP_LIMITED, EVER_RETRANS, RETRANS, Seg, Tx};
 
 /// The sample an ACK builds up, from the most recently sent packet it delivers.
 #[derive(Clone, Copy, Debug, Default)]

@@ -4,8 +4,6 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 
-use super::rate::Tx;
-
 /// Selectively acked.
 pub const SACKED: u8 = 1;
 /// Retransmitted, and that retransmission is still believed in flight.
@@ -24,6 +22,21 @@ pub const FIN_SEG: u8 = 64;
 pub const PSH_SEG: u8 = 128;
 
 const NONE: u32 = u32::MAX;
+
+/// Where the delivery process stood when a packet was sent
+/// (draft-ietf-ccwg-bbr, delivery rate sampling). All segments of a packet
+/// share it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tx {
+    pub first_us: u64,
+    /// 0: already accounted.
+    pub delivered_us: u64,
+    pub delivered: u32,
+    pub delivered_ce: u32,
+    /// `tp.lost`, and packets in flight with this one.
+    pub lost: u32,
+    pub in_flight: u32,
+}
 
 /// Segments of one skb and the facts recorded when they were (last) sent, which are the same of all: the skb, or what ACKs,
 /// SACKs, losses and retransmissions have cut of it.

@@ -1,8 +1,7 @@
 //! The scoreboard: every segment that is outstanding, what is known of each, and how many there are of each kind.
 
 use super::flight::Flight;
-use super::rate::Tx;
-use super::rtx::{APP_LIMITED, EVER_RETRANS, LOST, RETRANS, RtxQueue, SACKED, SKB_END, Seg};
+use super::rtx::{APP_LIMITED, EVER_RETRANS, LOST, RETRANS, RtxQueue, SACKED, SKB_END, Seg, Tx};
 use knee_kit::odds::{likely, unlikely};
 use knee_kit::ranges::RangeSet;
 

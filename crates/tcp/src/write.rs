@@ -2,17 +2,9 @@
 
 use knee_cc::{CcIn, Event, Op};
 
-use super::output::Push;
+use super::output::{Push, gso_max_bytes};
 use super::peer_window::PeerWindow;
 use super::{Cx, Endpoint, State};
-
-/// sk_setup_caps() keeps room for headers: MAX_TCP_HEADER + 1.
-const GSO_HEADROOM_BYTES: u32 = 321;
-
-/// Largest TSO packet.
-pub fn gso_max_bytes(cc: &CcIn) -> u32 {
-    cc.gso_max_bytes.saturating_sub(GSO_HEADROOM_BYTES)
-}
 
 /// tcp_xmit_size_goal(): how much a packet of the write queue takes.
 fn size_goal_bytes(cc: &CcIn, peer_window: &PeerWindow) -> u64 {

@@ -26,7 +26,8 @@ pub use diag::{Diag, MESSAGE_BYTES, Memory, attribute};
 pub use filter::{End, Filter, TooLong};
 pub use message::answers;
 use message::request;
-pub use rows::{STATES, SocketRows, bits_per_sec};
+pub use rows::{STATES, SocketRows};
+pub use tcp_info::bits_per_sec;
 
 /// All states but LISTEN (10), TIME_WAIT (6), NEW_SYN_RECV (12) and CLOSE (7).
 pub const CONNECTED: u32 = 0xfff & !(1 << 10 | 1 << 6 | 1 << 7);

@@ -7,7 +7,7 @@ use knee_tables::column::{RUN, set};
 use knee_tables::{Batch, Number, Numbers, Schema, Sockets, Table, Values};
 
 use super::columns::Stored;
-use super::tcp_info::{KNOWN_BYTES, TcpInfo, place};
+use super::tcp_info::{KNOWN_BYTES, TcpInfo, bits_per_sec, limited_bits_per_sec, place};
 use super::{Diag, Memory};
 
 /// States in the kernel's order, which begins with 1, by the names of ss.
@@ -305,17 +305,6 @@ fn fill_algorithm(table: &mut Sockets, row: usize, diag: &Diag<'_>) {
         table.dctcp_ab_ecn_bytes.set(row, dctcp.ab_ecn_bytes.into());
         table.dctcp_ab_tot_bytes.set(row, dctcp.ab_tot_bytes.into());
     }
-}
-
-/// Converts bytes per second to bits; `None`: unlimited, which Linux writes as ~0.
-pub fn limited_bits_per_sec(bytes_per_sec: Option<u64>) -> Option<i64> {
-    bytes_per_sec
-        .filter(|&rate| rate != u64::MAX)
-        .map(bits_per_sec)
-}
-
-pub fn bits_per_sec(bytes_per_sec: u64) -> i64 {
-    i64::try_from(bytes_per_sec.saturating_mul(8)).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -6,8 +6,6 @@
 //! numbers of 16 bits in 6.18 and fields of bits from 7.0 on; the bytes do not say
 //! which, so none of it is read.
 
-use super::rows::{bits_per_sec, limited_bits_per_sec};
-
 /// A socket's `tcp_info`, as long as the kernel made it.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpInfo<'a>(pub &'a [u8]);
@@ -303,6 +301,17 @@ impl DctcpInfo {
             ab_tot_bytes: word(12)?,
         })
     }
+}
+
+/// Converts bytes per second to bits; `None`: unlimited, which Linux writes as ~0.
+pub fn limited_bits_per_sec(bytes_per_sec: Option<u64>) -> Option<i64> {
+    bytes_per_sec
+        .filter(|&rate| rate != u64::MAX)
+        .map(bits_per_sec)
+}
+
+pub fn bits_per_sec(bytes_per_sec: u64) -> i64 {
+    i64::try_from(bytes_per_sec.saturating_mul(8)).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ use super::kind::{HOST, ZONE, first_lines};
 use super::lines::{self, Lines, fills};
 use super::prefix::{self, Kind as Before, Prefix};
 use super::time::{self, Moment};
-use super::{Columns, Given, Import as _, Kind, More as _, Sample, TableKind};
+use super::{Columns, Given, Import as _, Kind, More as _, Sample, TableKind, reading};
 
 /// Different unknown words that are counted apart.
 const WORDS: usize = 64;
@@ -534,7 +534,7 @@ impl Parser {
         let path = self.again.as_deref()?;
         let mut again = Parser::new(self.options.clone());
         again.seen = Some(Vec::new());
-        let input = lines::open(path).ok()?;
+        let input = reading::open(path).ok()?;
         let read = again.read_stream(path, input, |_, _| Ok::<_, io::Error>(()));
         let ends = read.is_ok() && again.dates.rows_at_date == Some(again.report.rows);
         let seen = again.seen.take().unwrap_or_default();

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use knee_units::files::{FileError, NOT_SHOWN};
 use knee_units::parse::{UnitError, did_you_mean, quoted};
+use toml_edit::Value as Toml;
 
 /// Most mistakes that a refusal lists: a screenful.
 pub const MOST_LISTED: usize = 20;
@@ -218,4 +219,17 @@ pub fn nearest<'a>(got: &str, known: impl IntoIterator<Item = &'a str>) -> Optio
         .min_by_key(|(edits, _)| *edits)
         .filter(|(edits, name)| *edits <= allowed && *edits < name.chars().count())
         .map(|(_, name)| name.to_string())
+}
+
+/// What the file says, short and on one line.
+pub fn shown(toml: &Toml) -> String {
+    match toml {
+        Toml::String(text) => quoted(text.value()),
+        Toml::Integer(n) => n.value().to_string(),
+        Toml::Float(x) => x.value().to_string(),
+        Toml::Boolean(flag) => flag.value().to_string(),
+        Toml::Datetime(_) => "a date".into(),
+        Toml::Array(_) => "a list".into(),
+        Toml::InlineTable(_) => "a table".into(),
+    }
 }

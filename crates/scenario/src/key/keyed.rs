@@ -7,6 +7,7 @@ use knee_units::{Nanos, Rate};
 use crate::key::names::Kernel;
 use crate::key::profile::{self, Profile};
 use crate::key::value::{ANY, Value};
+use crate::key::values::Values;
 use crate::key::{Key, Kind};
 
 /// A type that a key's value has in a cell.
@@ -30,6 +31,17 @@ pub enum Shown {
     },
     /// The place of a field that has no key of its own.
     Given(&'static str),
+}
+
+impl dyn Values + '_ {
+    /// The value of a field with these keys, of the kind that they say.
+    pub fn field<T: Field>(&self, keys: &[Key]) -> T {
+        let values: Vec<Option<&Value>> = keys.iter().map(|key| self.value(key.name)).collect();
+        T::read(&values).unwrap_or_else(|| {
+            let path = self.path_of(keys[0].name);
+            panic!("{path} is not as the registry says: {values:?}")
+        })
+    }
 }
 
 /// The lines of a description that show this field of these keys.

@@ -8,8 +8,7 @@ use knee_units::params::{Param, Unit};
 use knee_units::parse::{self, UnitError};
 use toml_edit::Value as Toml;
 
-use crate::key::error::Problem;
-use crate::key::value::{self, Value};
+use crate::key::error::{Problem, shown};
 
 /// A parameter with its bounds (inclusive), whoever lists it.
 #[derive(Clone, Debug, PartialEq)]
@@ -129,10 +128,10 @@ impl ParamInfo {
     }
 
     /// The value at `path` in the owner's unit, and its label.
-    pub fn read(&self, path: &str, toml: &Toml) -> Result<(Value, String), Problem> {
+    pub fn read(&self, path: &str, toml: &Toml) -> Result<(f64, String), Problem> {
         let wrong = |next: &str| Problem::Value {
             key: path.into(),
-            got: value::shown(toml),
+            got: shown(toml),
             expected: self.forms(),
             next: next.into(),
         };
@@ -198,7 +197,7 @@ impl ParamInfo {
         if !(self.min..=self.max).contains(&value) {
             return Err(wrong(""));
         }
-        Ok((Value::Param(value), label))
+        Ok((value, label))
     }
 }
 

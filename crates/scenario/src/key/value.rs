@@ -12,9 +12,10 @@ use knee_units::parse::{self, BufferSize, UnitError, did_you_mean, quoted};
 use knee_units::{Nanos, Rate};
 use toml_edit::Value as Toml;
 
-use crate::key::error::{Problem, nearest};
+use crate::key::error::{Problem, nearest, shown};
 use crate::key::names::{Kernel, Names};
 use crate::key::profile::{Profile, ProfileError};
+use crate::key::settings::ParamInfo;
 use crate::key::sizes::{SizeError, SizeSpec};
 use crate::key::{Kind, cost_names, loss_names, size_names};
 
@@ -160,6 +161,12 @@ pub fn read(
         (Kind::Kernel, Toml::Float(_)) => Err(wrong("Write it in quotes.")),
         _ => Err(wrong("")),
     }
+}
+
+/// The value of a parameter, which stands at `path`, and its label.
+pub fn read_param(info: &ParamInfo, path: &str, toml: &Toml) -> Result<(Value, String), Problem> {
+    let (value, label) = info.read(path, toml)?;
+    Ok((Value::Param(value), label))
 }
 
 /// A default of the registry: as if the file had said so.
@@ -459,18 +466,5 @@ fn unknown(path: &str, what: &'static str, got: &str, known: Vec<&str>) -> Probl
         got: got.into(),
         suggestion: nearest(got, known.iter().copied()),
         known: known.into_iter().map(String::from).collect(),
-    }
-}
-
-/// What the file says, short and on one line.
-pub fn shown(toml: &Toml) -> String {
-    match toml {
-        Toml::String(text) => quoted(text.value()),
-        Toml::Integer(n) => n.value().to_string(),
-        Toml::Float(x) => x.value().to_string(),
-        Toml::Boolean(flag) => flag.value().to_string(),
-        Toml::Datetime(_) => "a date".into(),
-        Toml::Array(_) => "a list".into(),
-        Toml::InlineTable(_) => "a table".into(),
     }
 }

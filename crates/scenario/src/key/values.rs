@@ -2,9 +2,7 @@
 
 use knee_units::Rate;
 
-use crate::key::Key;
 use crate::key::error::ScenarioError;
-use crate::key::keyed::Field;
 use crate::key::sizes::SizeSpec;
 use crate::key::value::Value;
 
@@ -36,16 +34,5 @@ pub trait Values {
             Some(_) => Ok(()),
             None => Err(self.missing(key, expected, next)),
         }
-    }
-}
-
-impl dyn Values + '_ {
-    /// The value of a field with these keys, of the kind that they say.
-    pub fn field<T: Field>(&self, keys: &[Key]) -> T {
-        let values: Vec<Option<&Value>> = keys.iter().map(|key| self.value(key.name)).collect();
-        T::read(&values).unwrap_or_else(|| {
-            let path = self.path_of(keys[0].name);
-            panic!("{path} is not as the registry says: {values:?}")
-        })
     }
 }

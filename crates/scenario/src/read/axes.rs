@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::key::error::Problem;
-use crate::key::value::{self, Value};
+use crate::key::value::{self, Value, read_param};
 use knee_units::parse::on_one_line;
 use knee_units::rng::Stream;
 use toml_edit::{Item, Table, TableLike, Value as Toml};
@@ -338,7 +338,7 @@ impl Reader<'_> {
                     return None;
                 }
             };
-            let read = |toml: &Toml| info.read(&column.path, toml);
+            let read = |toml: &Toml| read_param(info, &column.path, toml);
             let entries = self.entries_of(column, content, &|| info.forms(), &read)?;
             let target = Target::Param {
                 key: owner.key,

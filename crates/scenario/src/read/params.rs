@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use crate::key::error::{Problem, nearest};
 use crate::key::settings::ParamInfo;
+use crate::key::value::read_param;
 use knee_path::queue;
 use toml_edit::{Item, Value as Toml};
 
@@ -76,7 +77,7 @@ impl Reader<'_> {
                 }
             };
             let forms = || info.forms();
-            let read = |toml: &Toml| info.read(&path, toml);
+            let read = |toml: &Toml| read_param(info, &path, toml);
             let Some(values) = self.entries(&path, place.line, item, true, &forms, &read) else {
                 continue;
             };

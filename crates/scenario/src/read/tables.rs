@@ -1,7 +1,6 @@
 //! The tables of a file: where each begins, and what stands in the place of one.
 
-use crate::key::error::Problem;
-use crate::key::value;
+use crate::key::error::{Problem, shown};
 use toml_edit::{Item, Table, TableLike, Value as Toml};
 
 use super::{Reader, not, shown_item};
@@ -80,7 +79,7 @@ impl Reader<'_> {
                 .filter_map(|value| match value {
                     Toml::InlineTable(table) => Some((table as &dyn TableLike, at(value.span()))),
                     other => {
-                        no(at(other.span()), value::shown(other));
+                        no(at(other.span()), shown(other));
                         None
                     }
                 })

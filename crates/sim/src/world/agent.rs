@@ -7,7 +7,7 @@ use knee_tcp::{Answer, Asks, Since};
 use knee_units::{NEVER, Nanos};
 
 use super::World;
-use super::connections::Plan;
+use super::plan::Plan;
 use crate::event::{EndpointId, Side};
 use crate::{Decisions, Options, SimError};
 

@@ -2,127 +2,24 @@
 
 use std::fmt;
 use std::num::NonZeroU64;
-use std::sync::Arc;
 
-use knee_cc::{Instance, UnderWay};
-use knee_scenario::workload::{Thread, in_turn};
-use knee_scenario::{Bytes, Cell, Connection};
+use knee_cc::Instance;
+use knee_scenario::workload::in_turn;
+use knee_scenario::{Bytes, Connection};
 use knee_units::rng::{Lateness, Stream};
 use knee_units::{NEVER, Nanos};
 
 use super::World;
 use super::ends::Ends;
+use super::plan::REAP_AT;
 use crate::event::Side;
 use crate::flow::{End, Flow};
 use crate::host::{self, FourTuple, Host, Late};
-use crate::{Options, SimError};
 use knee_tcp::Endpoint;
-
-/// Connections that are closed are looked at when there are as many: enough that it costs little, and few enough that they are
-/// still in a cache.
-const REAP_AT: usize = 64;
-
-/// The connections of a run: which there will be, and in which order they open.
-pub struct Plan {
-    /// By number.
-    pub list: Vec<Connection>,
-    /// Their numbers, by when they open.
-    order: Vec<u32>,
-    begun: usize,
-    /// The algorithm of each `[[flow]]` and that of the receivers, before their first op.
-    senders: Vec<Instance>,
-    receiver: Instance,
-    /// What they all are doing.
-    pub under_way: Arc<UnderWay>,
-    /// Of the applications at the sender.
-    threads: Vec<Thread>,
-}
-
-impl Plan {
-    pub fn new(cell: &Cell, rep: u32, options: &Options) -> Result<Plan, SimError> {
-        let list = cell.connections(rep);
-        let mut order: Vec<u32> = (0..list.len() as u32).collect();
-        // Of those that open at one instant the lowest number is first.
-        order.sort_by_key(|&number| list[number as usize].open);
-        let under_way = Arc::default();
-        let instance = |algorithm: &str, params: &[(String, u32)]| {
-            instance(cell, algorithm, params).map(|made| made.telling(&under_way))
-        };
-        let steered = options.agent.map(|steered| steered.group);
-        let senders = cell.flows.iter().enumerate().map(|(group, spec)| {
-            match steered == Some(group) {
-                // What a loss does to ssthresh, and what undo gives back, it says for the agent.
-                true => instance("reno", &[]),
-                false => instance(&spec.algorithm, &spec.params),
-            }
-        });
-        Ok(Plan {
-            list,
-            order,
-            begun: 0,
-            senders: senders.collect::<Result<_, _>>()?,
-            receiver: instance(&cell.receiver.algorithm, &[])?,
-            under_way,
-            threads: (0..cell.threads()[0]).map(|_| Thread::default()).collect(),
-        })
-    }
-
-    /// The one that opens next.
-    fn next(&self) -> Option<u32> {
-        self.order.get(self.begun).copied()
-    }
-}
-
-fn instance(cell: &Cell, algorithm: &str, params: &[(String, u32)]) -> Result<Instance, SimError> {
-    let found = match cell.algorithm_files.get(algorithm) {
-        Some(digest) => knee_cc::file::find(algorithm, digest),
-        None => knee_cc::find(algorithm),
-    };
-    let found = found.ok_or_else(|| SimError::UnknownAlgorithm {
-        name: algorithm.to_owned(),
-    })?;
-    let params: Vec<(&str, u32)> = params
-        .iter()
-        .map(|(name, value)| (name.as_str(), *value))
-        .collect();
-    Ok(Instance::new(found, &params)?)
-}
 
 /// The name of a connection, of which its streams of random numbers have theirs.
 fn name(of: &Connection) -> String {
     format!("flow.{}.{}.{}", of.group, of.member, of.index)
-}
-
-/// Connections that are closed, of which something may still be under way.
-pub struct Closing {
-    numbers: Vec<u32>,
-    /// How many there are when they are looked at again; no fewer than [`REAP_AT`].
-    look_at: usize,
-}
-
-impl Default for Closing {
-    fn default() -> Closing {
-        Closing {
-            numbers: Vec::new(),
-            look_at: REAP_AT,
-        }
-    }
-}
-
-impl Closing {
-    pub fn push(&mut self, number: u32) {
-        self.numbers.push(number);
-    }
-
-    #[inline]
-    pub fn is_due(&self) -> bool {
-        self.numbers.len() >= self.look_at
-    }
-
-    /// Those that waited for their last sample need not any more.
-    pub fn sampled(&mut self) {
-        self.look_at = REAP_AT;
-    }
 }
 
 impl World {

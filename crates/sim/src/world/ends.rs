@@ -10,7 +10,7 @@ use knee_scenario::Cell;
 use knee_units::{NEVER, Nanos};
 
 use super::agent::Seat;
-use super::connections::{Closing, Plan};
+use super::plan::{Closing, Plan};
 use crate::event::{EndpointId, EventQueue, HostId, Side, Target, Work};
 use crate::flow::{Flow, FlowSet, Flows};
 use crate::gro::{self, Batch};

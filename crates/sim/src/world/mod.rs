@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use knee_cc::UnderWay;
 use knee_host::Cost;
-use knee_path::Path;
-use knee_path::way::{Direction, Way};
+use knee_path::way::Way;
+use knee_path::{Direction, Path};
 use knee_scenario::{Cell, FlowSpec, Host};
 use knee_units::Nanos;
 use knee_units::rng::Stream;
@@ -31,13 +31,14 @@ mod ends;
 mod machines;
 mod out;
 mod passage;
+mod plan;
 mod records;
 
 use agent::Seat;
 pub use agent::{Sight, Truth};
-use connections::{Closing, Plan};
 use ends::Ends;
 use passage::Passage;
+use plan::{Closing, Plan};
 
 /// One repetition of one cell, from its beginning to as far as it was taken.
 pub struct World {
