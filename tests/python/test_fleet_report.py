@@ -50,7 +50,7 @@ def test_options_are_those_of_the_comparison(drawn: Path) -> None:
     [
         (("--figure", "forrest"), 'figure: got "forrest"; expected one of forest, throughput, cdf'),
         (("--figure", "nginx"), '"nginx" does not apply to this fleet: Throughput of requests needs data it has not'),
-        (("--figure", "cdf", "--out", "cdf.gif"), "expected .svg or .png"),
+        (("--figure", "cdf", "--out", "cdf.gif"), "expected .pdf, .svg or .png"),
         (("--out", "edge.svg"), "got the ending '.svg'; expected .html"),
         (("--format", "png"), "--format: got png without --figure NAME"),
         (("--by", "kernel"), "no connection has kernel"),

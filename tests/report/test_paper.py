@@ -61,7 +61,8 @@ def test_the_command_refuses_what_is_of_a_figure_without_one(case: Callable[[str
 
     for option in (["--width", "3in"], ["--grey"], ["--font", "Times"]):
         done = CliRunner().invoke(command, [str(case("matrix")), *option])
-        assert done.exit_code == 2 and f"{option[0]}: got it without --figure" in done.output
+        got = option[1] if len(option) > 1 else "it"
+        assert done.exit_code == 2 and f"{option[0]}: got {got} without --figure" in done.output
 
 
 def test_a_run_gives_its_figures_with_their_data(case: Callable[[str], Path], tmp_path: Path) -> None:

@@ -122,9 +122,11 @@ def figure_options(command: Command) -> Command:
 
 def check_of_figures(figure: str | None) -> None:
     """Refuses what is of figures where none was asked for."""
+    given = click.get_current_context().params
     for name in ("format", "width", "font", "grey"):
         if figure is None and is_given(name):
-            raise click.UsageError(f"--{name}: got it without --figure NAME; expected both. A report is HTML.")
+            got = "it" if given[name] is True else given[name]
+            raise click.UsageError(f"--{name}: got {got} without --figure NAME; expected both. A report is HTML.")
 
 
 force_option = click.option("--force", is_flag=True, expose_value=False, help="Replace the file that is there already.")

@@ -96,9 +96,13 @@ def _across(key: str, order: list[str], found: numeric.Numbers | None) -> Any:
             "at:O", title=title, sort=order, axis=alt.Axis(**labels), scale=alt.Scale(padding=0.3, domain=order)
         )
     values = sorted(found.of.values())
-    scale: dict[str, Any] = {"nice": False, "zero": False, "padding": 14, "domain": [values[0], values[-1]]}
-    if found.is_logarithmic:
+    scale: dict[str, Any] = {"nice": False, "padding": 14, "domain": [values[0], values[-1]]}
+    if not found.is_logarithmic:
+        scale["zero"] = False
+    elif values[0] > 0:
+        scale["type"] = "log"
+    else:
         # Nothing has no logarithm: beside it the axis is linear up to the least value.
-        scale |= {"type": "log"} if values[0] > 0 else {"type": "symlog", "constant": found.least_above_zero}
+        scale |= {"type": "symlog", "constant": found.least_above_zero, "zero": False}
     titled = f"{title} ({found.unit})" if found.unit else title
     return alt.X("at:Q", title=titled, axis=alt.Axis(values=values, format="~g", **labels), scale=alt.Scale(**scale))
