@@ -94,6 +94,25 @@ fn nothing_leaves_in_an_outage_and_the_flow_comes_back() {
     assert!(sent_at(9_990) > sent_at(9_500), "it goes on");
 }
 
+/// The timeout marks all as lost, and takes it back when what the queue had held arrives; what did not fit into the queue
+/// is then found by RACK.
+#[test]
+fn what_an_outage_lost_is_found_although_its_timeout_was_taken_back() {
+    let output = run(&text(
+        "rate = \"5Mbit/s\"\nrtt = \"40ms\"\nbuffer = \"1bdp\"\noutage = \"4s for 3s\"",
+        "",
+    ));
+    let samples = &output.samples;
+    let acked_at = |ms: i64| {
+        let row = samples.t_ns.iter().position(|&t_ns| t_ns >= ms * 1_000_000);
+        let row = row.expect("within the run");
+        samples.bytes_acked.get(row).expect("the simulator tells") as f64
+    };
+    let rate = (acked_at(9_500) - acked_at(7_500)) * 8.0 / 2.0;
+    let share = rate / (5e6 * PAYLOAD_SHARE);
+    assert_within("share of the link, after the outage", share, 0.95, 1.05);
+}
+
 #[test]
 fn route_change_moves_the_round_trip_time_of_every_flow() {
     let output = run_captured(&text(

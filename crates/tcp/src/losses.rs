@@ -50,9 +50,15 @@ impl Endpoint {
                 break;
             }
             next = self.board.sent_next(id);
+            if self.board.get(id).is_to_be_resent() {
+                continue;
+            }
             match verdict {
                 Verdict::Waits(us) => timeout_us = timeout_us.max(us),
-                _ => self.mark_lost(cx, id),
+                _ => {
+                    self.mark_lost(cx, id);
+                    self.board.leave_order(id);
+                }
             }
         }
         timeout_us

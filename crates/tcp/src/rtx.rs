@@ -118,10 +118,16 @@ impl Seg {
         (seq - self.seq) as u32 / u32::from(self.mss_bytes)
     }
 
+    /// Was it marked as lost, and not sent again since?
+    #[inline]
+    pub fn is_to_be_resent(&self) -> bool {
+        self.has(LOST) && !self.has(RETRANS)
+    }
+
     /// Was it neither SACKed nor marked as lost, or sent again since?
     #[inline]
     pub fn can_be_lost(&self) -> bool {
-        !self.has(SACKED) && (!self.has(LOST) || self.has(RETRANS))
+        !self.has(SACKED) && !self.is_to_be_resent()
     }
 
     /// The end of its first segment.

@@ -386,11 +386,10 @@ impl Scoreboard {
     // ---- losses ----------------------------------------------------------
 
     /// tcp_mark_skb_lost(); [`count_lost`](Scoreboard::count_lost) follows for each of its segments. `None`: it cannot be
-    /// lost, and only leaves the order of transmission, to which a loss probe had brought it back.
+    /// lost.
     pub fn mark_lost(&mut self, id: u32) -> Option<Lost> {
         let skb = self.rtx.get_mut(id);
         if !skb.can_be_lost() {
-            self.rtx.unlink(id);
             return None;
         }
         let again = skb.has(LOST);
@@ -409,8 +408,13 @@ impl Scoreboard {
         if !skb.has(RETRANS) {
             self.to_retransmit.insert(skb.seq, skb.end_seq(), |_, _| {});
         }
-        self.rtx.unlink(id);
         Some(lost)
+    }
+
+    /// RACK does not look at it again before it is next sent. What a timeout marks stays in the order, where RACK finds
+    /// it when the mark is taken back.
+    pub fn leave_order(&mut self, id: u32) {
+        self.rtx.unlink(id);
     }
 
     /// One segment of those that were marked counts as lost.
@@ -426,7 +430,7 @@ impl Scoreboard {
     /// No segment was lost after all.
     pub fn unmark_losses(&mut self) {
         for skb in self.rtx.iter_mut() {
-            // Outstanding again, but out of RACK's order until next sent, as in Linux.
+            // Outstanding again; what RACK marked is out of its order until next sent, as in Linux.
             skb.flags &= !LOST;
         }
         self.flight.lost_out = 0;

@@ -111,7 +111,7 @@ fn a_lost_segment_is_sent_again_once_and_its_sack_settles_it() {
 }
 
 /// A loss probe repeats the last segment, whether it was SACKed or not (tcp_send_loss_probe()): tcp_mark_skb_lost() leaves
-/// out what is SACKed, and tcp_rack_detect_loss() takes it from its order all the same.
+/// out what is SACKed.
 #[test]
 fn what_a_probe_repeats_although_it_was_sacked_is_not_lost() {
     let mut board = board(&[SKB_END; 3]);
@@ -119,7 +119,6 @@ fn what_a_probe_repeats_although_it_was_sacked_is_not_lost() {
     board.send_again(2, 9_000, Tx::default(), false);
     assert_eq!(board.sent_next(1), Some(2));
     assert!(!lose(&mut board, 2), "it is SACKed");
-    assert_eq!(board.sent_next(1), None);
     assert_eq!((counts(&board), board.lost()), ((3, 1, 0, 0), 0));
     assert!(!board.has_lost());
 }
@@ -142,7 +141,21 @@ fn losses_that_prove_false_leave_nothing_to_send_again() {
     board.unmark_losses();
     assert_eq!(counts(&board), (3, 0, 0, 1));
     assert!(!board.has_lost() && board.any_retrans_done());
-    assert_eq!(board.oldest_sent(), None);
+}
+
+/// tcp_timeout_mark_lost() leaves them in the order of transmission, and tcp_rack_detect_loss() takes them out.
+#[test]
+fn what_a_timeout_marked_is_rack_s_again_after_an_undo_and_what_rack_marked_is_not() {
+    let mut board = board(&[SKB_END; 3]);
+    (0..3).for_each(|id| assert!(lose(&mut board, id)));
+    board.leave_order(1);
+    assert!(board.get(0).is_to_be_resent());
+    board.unmark_losses();
+    assert!(!board.get(0).is_to_be_resent());
+    assert_eq!(
+        (board.oldest_sent(), board.sent_next(0)),
+        (Some(0), Some(2))
+    );
 }
 
 /// Undo takes the mark from a segment, not its retransmission.
