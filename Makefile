@@ -143,10 +143,12 @@ paired: fast ## our builds in the kernel against the kernel's own, ten pairs eac
 KERNEL ?= 6.12
 MEASURE := $(BIN)/python reference/measure.py $(KERNEL)
 .PHONY: reference
-reference: $(VENV)/.core ## measure what a real kernel does, in virtual time: KERNEL=6.12, 7.2 (half an hour; reference/README.md)
+reference: $(VENV)/.core ## measure what a real kernel does, in virtual time: KERNEL=6.12, 7.2 (an hour; reference/README.md)
 	@tools/need.sh cc make ip kernel-build
 	$(MEASURE) algorithms queues -o reference/linux-$(KERNEL).csv
 	$(MEASURE) two-flows -o reference/linux-$(KERNEL)-two-flows.csv
+	$(MEASURE) pairs -o reference/linux-$(KERNEL)-pairs.csv
+	$(MEASURE) pauses timeouts windows -o reference/linux-$(KERNEL)-timers.csv
 
 REFERENCES := $(wildcard reference/linux-*.csv)
 .PHONY: reference-tables

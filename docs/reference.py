@@ -301,6 +301,8 @@ SUITES = {
     "queues-7.2": ("linux-7.2.csv", "queues", "Every queue beside Linux 7.2"),
     "marks": ("linux-7.2-ecn-and-transfers.csv", "marks", "ECN, classic and accurate, beside Linux 7.2"),
     "transfers": ("linux-7.2-ecn-and-transfers.csv", "transfers", "Short transfers beside Linux 7.2"),
+    "timeouts": ("linux-7.2-timers.csv", "timeouts", "What only a timer finds, beside Linux 7.2"),
+    "windows": ("linux-7.2-timers.csv", "windows", "Small receive windows beside Linux 7.2"),
 }
 """The file, the suite in it, and the title of each page."""
 
