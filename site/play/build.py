@@ -190,8 +190,10 @@ def _mean(runs: list[list[reference.Row]], flow: int, metric: str, scale: float)
 
 def main(out: Path) -> None:
     wasm = module()
+    # A web server reads it too, which a folder of root's alone would not let in.
+    out.mkdir(parents=True, exist_ok=True)
     for name, content in (("index.html", page(wasm).encode()), ("cell.wasm", wasm)):
-        with replacing(out / name, make=True, public=True) as file:
+        with replacing(out / name, public=True) as file:
             file.write(content)
     packed = len(gzip.compress(wasm, 9, mtime=0))
     print(f"{out / 'index.html'}: the engine has {len(wasm):,} bytes, compressed {packed:,}")
