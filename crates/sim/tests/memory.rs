@@ -1,12 +1,12 @@
 //! What connections take: an idle one little, one that is over nothing but its rows.
 //!
-//! Method: an allocator that counts what is held, while a run is taken from one instant to another.
+//! Method: an allocator that counts what a thread holds, while a run is taken from one instant to another.
 
 mod common;
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::cell::Cell;
+use std::sync::Arc;
 
 use knee_sim::{Options, World};
 use knee_tables::{Events, Table, Values};
@@ -15,18 +15,19 @@ use knee_units::Nanos;
 /// The system's allocator, counting what is held.
 struct Counting;
 
-static HELD: AtomicUsize = AtomicUsize::new(0);
-/// Tests take turns: what one holds is counted for all.
-static TURN: Mutex<()> = Mutex::new(());
+thread_local! {
+    /// Bytes, by this thread: those of tests beside it, and of what starts them, are not counted.
+    static HELD: Cell<usize> = const { Cell::new(0) };
+}
 
 // SAFETY: every call is handed to the system's allocator as it came; the counter owns nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        HELD.fetch_add(layout.size(), Relaxed);
+        HELD.set(HELD.get().wrapping_add(layout.size()));
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        HELD.fetch_sub(layout.size(), Relaxed);
+        HELD.set(HELD.get().wrapping_sub(layout.size()));
         unsafe { System.dealloc(memory, layout) }
     }
 }
@@ -36,13 +37,12 @@ static ALLOCATOR: Counting = Counting;
 
 /// Bytes that a world holds after each of these times, and the rows of its table of events when it ends.
 fn held_after<const N: usize>(text: &str, options: &Options, times: [Nanos; N]) -> ([f64; N], f64) {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let cell = Arc::new(common::cell(text));
-    let before = HELD.load(Relaxed);
+    let before = HELD.get();
     let mut world = World::new(cell, 0, options).expect("it can be simulated");
     let held = times.map(|until| {
         assert!(world.step(until), "it is over before {until:?}");
-        (HELD.load(Relaxed) - before) as f64
+        (HELD.get() - before) as f64
     });
     (held, world.finish().events.rows() as f64)
 }
