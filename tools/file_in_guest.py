@@ -16,6 +16,7 @@ from pathlib import Path
 import tcpknee
 from tcpknee import say
 from tcpknee.errors import TcpkneeError
+from tcpknee.runs import compose
 
 LOSSY = "0.5 % loss"
 """The one path on which chance decides, and the engines draw apart."""
@@ -64,7 +65,7 @@ def differences(kernel: str, file: str) -> Iterator[tuple[str, tuple[float, floa
     for path, keys in PATHS.items():
         repeat = REPEAT_OF_LOSS if "loss" in keys else 1
         text = f'duration = "12s"\nwarmup = "2s"\nrepeat = {repeat}\nkernel = "{kernel}"\n[path]\n{keys}\n[[flow]]\n'
-        text += f"algorithm = {json.dumps(str(Path(file).absolute()))}\n"
+        text += f"algorithm = {compose.quoted(str(Path(file).absolute()))}\n"
         simulated, real = (figures(text, engine) for engine in ("sim", "guest"))
         say.warn(json.dumps([kernel, Path(file).name, path, simulated, real]))
         yield path, (simulated[0] / real[0], simulated[1] / real[1], simulated[2] - real[2])

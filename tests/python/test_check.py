@@ -58,7 +58,10 @@ def test_a_new_algorithm_is_reno_under_its_own_name_and_overwrites_nothing(here:
     assert "cubic is one of ours" in knee("new", "algorithm", "cubic", cwd=here).err
 
 
-def test_a_good_file_is_found_good() -> None:
+def test_a_good_file_is_found_good(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a folder whose name JSON would write as two characters."""
+    (here / "😀d").mkdir()
+    monkeypatch.chdir(here / "😀d")
     found = checking.check(written(), 1)
     assert [one.asked for one in found] == list(checking._ASKED)
     assert [one.ok for one in found] == [True, True, True, True, None, None, None, True]

@@ -541,7 +541,8 @@ def test_the_command_refuses_what_it_cannot_answer(call: Call, tmp_path: File, m
 def test_a_file_is_predicted_as_the_same_algorithm_of_ours_and_named_when_it_crashes(
     call: Call, tmp_path: File
 ) -> None:
-    file = tmp_path / "mine.c"
+    file = tmp_path / "😀d" / "mine.c"
+    file.parent.mkdir()
     text = outline.of("mine")
     file.write_text(text, encoding="utf-8")
     words = ("pantheon", "--paths", "1", "--adoption", "100", "--workers", "1", "-q")

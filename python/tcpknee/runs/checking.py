@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -165,10 +164,10 @@ def _in_guests(built: building.Built) -> Finding:
 
 
 def _carries(named: naming.Named) -> Finding:
-    from . import api, isolated
+    from . import api, compose, isolated
 
     asked = "carries data"
-    scenario = f"{_SCENARIO}algorithm = {json.dumps(str(Path(named.built.path).absolute()))}\n"
+    scenario = f"{_SCENARIO}algorithm = {compose.quoted(str(Path(named.built.path).absolute()))}\n"
     try:
         run = api.run(scenario)
     except AlgorithmFailed as failure:

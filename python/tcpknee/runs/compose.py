@@ -252,7 +252,7 @@ def _is_table(value: Any) -> bool:
 
 
 def _key(key: str) -> str:
-    return key if _BARE_KEY.fullmatch(key) else _text(key)
+    return key if _BARE_KEY.fullmatch(key) else quoted(key)
 
 
 def _value(value: Any, where: str) -> str:
@@ -261,7 +261,7 @@ def _value(value: Any, where: str) -> str:
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, str):
-        return _text(value)
+        return quoted(value)
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_value(entry, where) for entry in value) + "]"
     raise UsageError(
@@ -269,6 +269,6 @@ def _value(value: Any, where: str) -> str:
     )
 
 
-def _text(text: str) -> str:
+def quoted(text: str) -> str:
     """A basic string of TOML, which escapes as JSON does, and DEL besides."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -12,6 +11,7 @@ import numpy as np
 
 from tcpknee import _core
 from tcpknee.algorithms import naming
+from tcpknee.runs import compose
 from tcpknee.runs.tables import as_table
 
 from .observation import COUNTERS, GAUGES, LEAST_SEGMENTS, Observed, from_begin
@@ -257,7 +257,7 @@ def _scenario(path: Path, load: Load, seed: int, noise_us: float, path_of: Mappi
         str(path),
     ]
     for flow in load.flows:
-        algorithm = json.dumps(path_of.get(flow.algorithm, flow.algorithm))
+        algorithm = compose.quoted(path_of.get(flow.algorithm, flow.algorithm))
         lines += ["[[flow]]", f"algorithm = {algorithm}", f'start = "{flow.start_us:.0f}us"', flow.workload]
     for start_us, size_bytes in path.transfers:
         lines += ["[[flow]]", 'algorithm = "cubic"', f'start = "{max(load.lead_us + start_us, 0):.0f}us"']
