@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,12 +13,15 @@ import numpy as np
 import pytest
 
 from support import Ended, refused
-from tcpknee.algorithms import outline
+from tcpknee.algorithms import compiler, outline
+from tcpknee.cli.options import Whole
+from tcpknee.cli.score import command
 from tcpknee.errors import UsageError
 from tcpknee.evidence.stats import LEAST_TO_LOOK, estimate, while_looking
-from tcpknee.runs import score
+from tcpknee.runs import api, score
 
 Call = Callable[..., Ended]
+SHORT = score.SUITE.read_text(encoding="utf-8").replace('"12s"', '"3s"').replace('"2s"', '"1s"')
 
 
 @pytest.mark.parametrize("skew", [0.0, 1.0])
@@ -64,9 +69,88 @@ def test_a_loser_is_dropped_early_and_costs_no_more(call: Call) -> None:
 
 
 def test_it_costs_no_more_simulations_than_it_may(call: Call) -> None:
-    found = json.loads(call("score", "bbr1", "reno", "vegas", "--cells", "50", "--json", "-q").out)
-    assert found["cells"] <= 50
-    assert {one["paths"] for one in found["scores"]} == {12}
+    """And what is held out is set aside first: the race does not spend it."""
+    Path("suite.toml").write_text(SHORT, encoding="utf-8")
+    words = ("score", "bbr1", "reno", "--suite", "suite.toml", "-q", "--json")
+    found = json.loads(call(*words, "--cells", "110").out)
+    assert found["cells"] <= 110
+    assert {one["paths"] for one in found["scores"]} == {20}
+    assert all(one["held_out"]["n"] == 16 and one["held_out"]["low"] is not None for one in found["scores"])
+    refused(call(*words, "--cells", "95"), "--cells: got 95; expected 96 or more: 16 paths", "2 algorithms and cubic")
+    refused(call(*words, "--cells", "4", "--paths", "2"), "--cells: got 4; expected 12 or more: 2 paths")
+
+
+def test_what_is_said_of_intervals_is_said_where_there_are_some(call: Call) -> None:
+    Path("suite.toml").write_text(SHORT, encoding="utf-8")
+    words = ("score", "bbr1", "--suite", "suite.toml", "-q", "--paths")
+    assert "Intervals hold at 95 %" in call(*words, "16").out
+    few = call(*words, "15").out
+    assert "There are no intervals of fewer than 16 paths." in few and "hold" not in few
+
+
+def test_paths_have_luck_of_their_own_and_what_is_held_out_other_luck() -> None:
+    """On one path drawn again and again only luck differs."""
+    same = 'rtt = "40ms"\nrate = "8Mbit/s"\nloss = "1%"\n'
+    suite = f'duration = "4s"\n[path]\n{same}[[flow]]\n[[sample]]\npath.jitter = "uniform 0ns to 1ns"\n'
+    [found] = score.Race(["bbr1"], "cubic", suite, "suite.toml", 1, 8, 64).run()
+    assert len(set(found.logs)) == 8 and not set(found.logs) & set(found.held_out)
+
+
+def test_no_seed_reaches_the_paths_that_are_held_out() -> None:
+    def seeds(seed: int, held_out: bool) -> list[str]:
+        text, _ = score.scenario(score.SUITE.read_text(), "s.toml", "cubic", seed, 2, held_out=held_out)
+        api.parse(text, "s.toml")
+        return re.findall(r"(?m)^seed = (\d+)$", text)
+
+    assert seeds(score.MOST_SEED, True) == [str((1 << 32) - 1), str((1 << 63) - 1)]
+    assert seeds(0, True) == [str(1 << 31), str(1 << 62)]
+    assert seeds(score.MOST_SEED, False) == [str((1 << 31) - 1), str((1 << 62) - 1)]
+    most = next(one for one in command.params if one.name == "seed").type
+    assert isinstance(most, Whole) and most.max == score.MOST_SEED
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_two_versions_of_one_algorithm_are_scored_against_each_other(call: Call) -> None:
+    """Both call themselves cubic, and differ in beta: the one of `--against` is not taken for the other."""
+    cubic, core = ((compiler.HEADERS / name).read_text(encoding="utf-8") for name in ("cubic.c", "cubic_core.h"))
+    cubic = cubic.replace('#include "cubic_core.h"', core)
+    assert cubic.count("P(beta, 717,") == 1
+    Path("suite.toml").write_text(SHORT, encoding="utf-8")
+    for beta in (512, 960):
+        Path(str(beta)).mkdir()
+        Path(f"{beta}/cubic.c").write_text(cubic.replace("P(beta, 717,", f"P(beta, {beta},"), encoding="utf-8")
+    words = ("--suite", "suite.toml", "--paths", "4", "--json", "-q")
+    beside, first, second = (
+        json.loads(call("score", *asked, *words).out)["scores"]
+        for asked in (
+            ("./960/cubic.c", "--against", "./512/cubic.c"),
+            ("./960/cubic.c", "cubic"),
+            ("./512/cubic.c", "cubic"),
+        )
+    )
+    of_960, of_512 = (next(one for one in each if one["algorithm"] != "cubic") for each in (first, second))
+    assert of_960["score"]["mean"] != of_512["score"]["mean"]
+    assert beside[0]["score"]["mean"] == pytest.approx(of_960["score"]["mean"] / of_512["score"]["mean"])
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_files_of_a_suite_and_files_of_far_folders_run(call: Call) -> None:
+    """The suite's `./mine.c` lies in its folder, and is another one than that of the command line."""
+    for folder, grow in (("suite", "out->snd_cwnd += 0;"), ("😀d", "cc_reno_cong_avoid(in, out, acked);")):
+        Path(folder).mkdir()
+        text = outline.of("mine").replace("cc_reno_cong_avoid(in, out, acked);", grow)
+        Path(folder, "mine.c").write_text(text, encoding="utf-8")
+    suite = SHORT.replace("\n[[sample]]", '\n[[flow]]\nalgorithm = "./mine.c"\n\n[[sample]]')
+    Path("suite/suite.toml").write_text(suite, encoding="utf-8")
+    words = ("--suite", "suite/suite.toml", "--paths", "2")
+    reno = json.loads(call("score", "reno", *words, "--json", "-q").out)["scores"][0]["score"]
+    os.chdir("😀d")
+    ended = call("score", "./mine.c", "--suite", "../suite/suite.toml", "--paths", "2", "--json", "-q")
+    [found] = json.loads(ended.out)["scores"]
+    assert found["algorithm"] == "mine_file" and found["score"] == reno
+    assert (
+        "mine is the algorithm of ./mine.c" in ended.err and "mine_file is the algorithm mine of ./mine.c" in ended.err
+    )
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
@@ -90,10 +174,17 @@ def test_what_is_no_suite_is_refused_by_name(call: Call) -> None:
         ("[[sample]]", "[[sample]]\ncount = 3", "sets count, which `knee score` sets itself"),
         ("[[flow]]", '[[flow]]\nalgorithm = "reno"', "sets algorithm, which"),
         ("[[flow]]", "", "got no single [[sample]], or no [[flow]]"),
-        ("[path]", "[path", "Expected a scenario without algorithms"),
-        ("duration", "duratoin", "duratoin"),
+        ("[path]", "[path", "suite.toml:6: not valid TOML"),
+        ("duration", "duratoin", "suite.toml:3: duratoin: unknown key"),
+        ("path.rtt ", "path.rrt ", "suite.toml:13: sample.0.path.rrt: unknown key"),
+        ("[path]", f"deep = {'[' * 5000}\n[path]", "suite.toml:6: not valid TOML: cannot recurse"),
+        ("[path]", '[path]\nqueue = ["fifo", "codel"]', "has axes (path.queue); expected one value of each"),
+        ("[path]", 'kernel = ["6.12", "5.4"]\n[path]', "has axes (kernel); expected one value of each"),
     ):
         Path("suite.toml").write_text(text.replace(f"\n{old}", f"\n{new}", 1), encoding="utf-8")
         refused(call("score", "bbr1", "--suite", "suite.toml", "-q"), "suite.toml", said)
+    for no_tables in ("flow = [1]\nsample = [1]\n", "flow = [{}]\nsample = [1]\n", "flow = 1\nsample = 1\n"):
+        Path("suite.toml").write_text(no_tables, encoding="utf-8")
+        refused(call("score", "bbr1", "--suite", "suite.toml", "-q"), "got no single [[sample]], or no [[flow]]")
     with pytest.raises(UsageError, match=r"got no line \[\[flow\]\]; expected it by itself"):
         score.scenario("flow = [{}]\nsample = [{}]\n", "s.toml", "cubic", 1, 2)

@@ -110,10 +110,10 @@ _known: dict[tuple[str, str, str], Named] = {}
 """By path, name and digest: what this process has loaded."""
 
 
-def named(files: Iterable[Built]) -> list[Named]:
-    """Names for the algorithms of files, which are loaded under these."""
+def named(files: Iterable[Built], beside: Iterable[Named] = ()) -> list[Named]:
+    """Names for the algorithms of files, which are loaded under these. None has the name of one of `beside`."""
     found: list[Named] = []
-    taken = set(reserved())
+    taken = {*reserved(), *(one.name for one in beside)}
     for built in files:
         stem = re.sub(r"\W", "_", Path(built.path).stem, flags=re.ASCII)
         longer = f"{built.name}_{stem if stem != built.name else 'file'}"
@@ -133,14 +133,15 @@ def load(one: Named) -> Named:
     return one
 
 
-def chosen(what: str, words: Sequence[str]) -> tuple[tuple[str, ...], list[Named]]:
-    """The algorithms that a user named, by name or by path, and those of them that are of files. Raises `UsageError`,
-    which begins with `what` where no such algorithm is."""
+def chosen(what: str, words: Sequence[str], beside: Iterable[Named] = ()) -> tuple[tuple[str, ...], list[Named]]:
+    """The algorithms that a user named, by name or by path, and those of them that are of files. A command asks once,
+    for all: names of two calls may be the same. `beside`: files that have their names. Raises `UsageError`, which
+    begins with `what` where no such algorithm is."""
     from . import chosen as of_ours
     from .building import build
 
     files = {word: build(word) for word in words if is_path(word)}
-    of_files = dict(zip(files, named(files.values()), strict=True))
+    of_files = dict(zip(files, named(files.values(), beside), strict=True))
     plain = [word for word in words if word not in files]
     ours = iter(of_ours(what, plain)) if plain or not files else iter(())
     return tuple(of_files[word].name if word in files else next(ours) for word in words), [*of_files.values()]

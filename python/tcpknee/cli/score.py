@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     shell_complete=completion.of(completion.algorithms, files=True),
 )
 @click.option("--suite", metavar="FILE", type=PATH, help="Scenario that paths are drawn from.  [default: a wide area]")
-@click.option("--seed", type=Whole(0, SEED_MAX), default=1, show_default=True, help="Of the paths, and of all chance.")
+@click.option(
+    "--seed", type=Whole(0, SEED_MAX >> 1), default=1, show_default=True, help="Of the paths, and of all chance."
+)
 @click.option("--paths", type=Whole(2, 10_000), default=64, show_default=True, help="Drawn paths, at most.")
 @click.option("--cells", type=Whole(4, 10_000_000), default=1000, show_default=True, help="Simulations, at most.")
 @click.option("--against", metavar="ALGO", default="cubic", show_default=True, help="What the score is 1 for.")
@@ -62,8 +64,16 @@ def command(
         say.json({"schema": 1, "seed": seed, "against": race.against, "cells": race.cells, "scores": scores})
     else:
         say.lines(_table(found, race.against))
-        say.line(f"{human.counted(race.cells, 'simulation')}, seed {seed}. Intervals hold at 95 % whenever one looks.")
+        say.line(f"{human.counted(race.cells, 'simulation')}, seed {seed}. {_of_intervals(found)}")
     return 1 if all(one.dropped for one in found) else 0
+
+
+def _of_intervals(found: Sequence[Scored]) -> str:
+    from tcpknee.evidence.stats import LEAST_TO_LOOK
+
+    if any(each and each.low is not None for one in found for each in (one.score, one.unseen)):
+        return "Intervals hold at 95 % whenever one looks."
+    return f"There are no intervals of fewer than {LEAST_TO_LOOK} paths."
 
 
 def _table(found: Sequence[Scored], against: str) -> list[str]:

@@ -8,24 +8,22 @@ the best are dropped as soon as that is sure, by intervals that hold however oft
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tcpknee import _core
+from tcpknee import _core, human
 from tcpknee.algorithms import naming
-from tcpknee.errors import EngineError, UsageError
-from tcpknee.evidence.stats import Estimate, while_looking
+from tcpknee.errors import EngineError, ScenarioError, UsageError
+from tcpknee.evidence.stats import LEAST_TO_LOOK, Estimate, while_looking
 
-from . import api, engines
+from . import api, compose, engines
 from .job import Job
 
 SUITE = Path(__file__).with_name("suite.toml")
@@ -35,7 +33,10 @@ _ROUND = 8
 _WORST, _BEST = math.log(0.01), math.log(100.0)
 """Of the logarithm of a power beside another: an algorithm that delivers nothing has no power."""
 
-_HELD_OUT = "held out"
+_HELD_OUT, _OTHER_CHANCE = 1 << 62, 1 << 31
+"""What is added to the seeds of draws and of chance for the paths that are held out."""
+
+MOST_SEED = _HELD_OUT - 1
 
 
 @dataclass
@@ -86,15 +87,40 @@ class Race:
 
     def __post_init__(self) -> None:
         """Raises `UsageError`, `ScenarioError` for the suite as for any scenario of its place."""
-        names, of_files = naming.chosen("knee score", self.words)
-        [self.against], of_base = naming.chosen("--against", [self.against])
+        parsed = self._read()
+        self.named_files, self.of_suite = parsed.files, naming.used_by(parsed)
+        (*names, self.against), of_files = naming.chosen("knee score", [*self.words, self.against], self.of_suite)
         self.names = list(dict.fromkeys(names))
-        self.files = {one.name: one for one in (*of_files, *of_base)}
-        naming.note(list(self.files.values()))
-        self.named_files = api.parse(self._text("cubic", self.seed), self.suite_file).files
+        naming.note(of_files)
+        # The same words in a suite are of its own folder.
+        self.files = {
+            one.name: naming.load(replace(one, built=replace(one.built, path=str(Path(one.built.path).absolute()))))
+            for one in of_files
+        }
+        self.held_out = min(LEAST_TO_LOOK, self.paths)
+        least = 2 * self.held_out * (len(self.names) + 1)
+        if self.most_cells < least:
+            raise UsageError(
+                f"--cells: got {self.most_cells}; expected {least} or more: {self.held_out} paths to choose by and "
+                f"{self.held_out} that are held out, each with {human.counted(len(self.names), 'algorithm')} and "
+                f"{self.against}."
+            )
 
-    def _text(self, word: str, seed: int) -> str:
-        return scenario(self.suite, self.suite_file, word, seed, self.paths)
+    def _read(self) -> _core.Scenario:
+        """The suite, read as any scenario is. Refuses what is none."""
+        text, lines = scenario(self.suite, self.suite_file, "cubic", self.seed, self.paths)
+        try:
+            parsed = api.parse(text, self.suite_file)
+        except ScenarioError as error:
+            mistakes = [(lines[line - 1], key, said) for line, key, said in error.mistakes]
+            raise ScenarioError.of(self.suite_file, mistakes) if mistakes else error from None
+        if len(parsed.cells) > self.paths:
+            axes = [key for key, _ in parsed.cells[0]["axes"]]
+            raise UsageError(
+                f"{self.suite_file}: has axes ({', '.join(axes[: axes.index('sample.0.row')])}); expected one value of "
+                "each key in a suite, whose [[sample]] alone draws paths. Score each value with a suite of its own."
+            )
+        return parsed
 
     def run(self) -> list[Scored]:
         """All of them, the best first. Raises `UsageError`."""
@@ -108,14 +134,13 @@ class Race:
             self._drop(every)
             self.tell(f"{place + count} paths, {sum(not one.dropped for one in every)} of {len(every)} race on")
         final = [one for one in every if not one.dropped]
-        held_out = min(_ROUND * 2, self.paths, self._affordable(len(final)))
-        if final and held_out > 0:
-            self._add(final, 0, held_out, held_out=True)
+        if final:
+            self._add(final, 0, self.held_out, held_out=True)
         return sorted(every, key=lambda one: (bool(one.dropped), -np.mean(one.logs) if one.logs else math.inf))
 
     def _affordable(self, racing: int) -> int:
-        """Paths that what is left pays for, with the one that all are measured by."""
-        return (self.most_cells - self.cells) // (racing + 1)
+        """Paths that what is left pays for, with the one that all are measured by, beside those that are held out."""
+        return (self.most_cells - self.cells) // (racing + 1) - self.held_out
 
     def _add(self, racing: Sequence[Scored], first: int, count: int, *, held_out: bool) -> None:
         base = self._powers(self.against, first, count, held_out=held_out)
@@ -131,13 +156,14 @@ class Race:
     def _powers(self, name: str, first: int, count: int, *, held_out: bool) -> list[float]:
         """The logarithm of an algorithm's power on each of these paths."""
         of_file = self.files.get(name)
-        text = self._text(of_file.built.path if of_file else name, _seed(self.seed, held_out))
+        word = of_file.built.path if of_file else name
+        text, _ = scenario(self.suite, self.suite_file, word, self.seed, self.paths, held_out=held_out)
         self.cells += count
-        algorithms = [of_file.for_core] if of_file else []
+        algorithms = [one.for_core for one in (*self.of_suite, *([of_file] if of_file else []))]
         job = Job(_core.parse(text, self.suite_file, self.named_files, algorithms=algorithms), text, self.suite_file)
         with engines.of("sim", job) as engine, ThreadPoolExecutor(engines.default_workers("sim")) as pool:
-            every = pool.map(lambda cell: engine.run_cell(cell, 0), range(first, first + count))
-            return [_log_power(found["flows"].slice(0, 1).to_pylist()[0]) for found in every]
+            every = pool.map(lambda path: engine.run_cell(path, path), range(first, first + count))
+            return [_log_power(found["flows"].slice(0, 1).to_pylist()) for found in every]
 
     def _drop(self, every: Sequence[Scored]) -> None:
         """Drops who is behind the best for sure."""
@@ -151,44 +177,51 @@ class Race:
                 one.dropped = f"behind {best.name} after {len(one.logs)} paths"
 
 
-def _log_power(row: dict[str, Any]) -> float:
-    goodput, srtt = row["goodput_bits_per_sec"] or 0.0, row["srtt_us_p50"] or 0.0
+def _log_power(rows: Sequence[dict[str, Any]]) -> float:
+    """Of the first flow. One that never began, such as a visit to a web site, has none."""
+    goodput, srtt = (rows[0][name] or 0.0 if rows else 0.0 for name in ("goodput_bits_per_sec", "srtt_us_p50"))
     return math.log(goodput / srtt) if goodput > 0 and srtt > 0 else _WORST * 10
 
 
-def _seed(seed: int, held_out: bool) -> int:
-    """Of the draws: those that are held out are of another stream, that no seed of a user's names."""
-    if not held_out:
-        return seed
-    return int.from_bytes(hashlib.blake2b(f"{_HELD_OUT} {seed}".encode(), digest_size=6).digest(), "little")
-
-
-def scenario(suite: str, file: str, word: str, seed: int, paths: int) -> str:
-    """The suite's text with an algorithm for its first flow, and so many drawn paths. Raises `UsageError`."""
+def scenario(
+    suite: str, file: str, word: str, seed: int, paths: int, *, held_out: bool = False
+) -> tuple[str, Sequence[int]]:
+    """The suite's text with an algorithm for its first flow, and so many drawn paths; and of each line, which one of
+    the suite it is of. Raises `UsageError`, `ScenarioError`."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
     try:
         parsed = tomllib.loads(suite)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        # The parser says where.
+        api.parse(suite, file)
         raise UsageError(f"{file}: {error}. Expected a scenario without algorithms, as a suite is.") from None
-    samples, flows = parsed.get("sample"), parsed.get("flow")
-    if not (isinstance(samples, list) and len(samples) == 1 and isinstance(flows, list) and flows):
+    samples, flows = (_tables(parsed.get(name)) for name in ("sample", "flow"))
+    if len(samples) != 1 or not flows:
         raise UsageError(
             f"{file}: got no single [[sample]], or no [[flow]]; expected both in a suite (docs/your-algorithm.md)."
         )
     for table, names in ((samples[0], ("count", "seed")), (flows[0], ("algorithm",)), (parsed, ("repeat", "seed"))):
         if taken := next((name for name in names if name in table), None):
             raise UsageError(f"{file}: sets {taken}, which `knee score` sets itself; take it out of the suite.")
-    lines = suite.splitlines()
+    lines = [(line, number) for number, line in enumerate(suite.split("\n"), start=1)]
+    draws, chance = seed + held_out * _HELD_OUT, seed % _OTHER_CHANCE + held_out * _OTHER_CHANCE
     put = {
-        "[[flow]]": [f"algorithm = {json.dumps(word)}"],
-        "[[sample]]": [f"count = {paths}", f"seed = {seed}"],
+        "[[flow]]": [f"algorithm = {compose.quoted(word)}"],
+        "[[sample]]": [f"count = {paths}", f"seed = {draws}"],
     }
     for header, more in put.items():
-        place = next((number for number, line in enumerate(lines) if line.split("#")[0].strip() == header), None)
+        place = next((at for at, (line, _) in enumerate(lines) if line.split("#")[0].strip() == header), None)
         if place is None:
             raise UsageError(f"{file}: got no line {header}; expected it by itself in a suite.")
-        lines[place + 1 : place + 1] = more
-    return "\n".join(["repeat = 1", f"seed = {seed % (1 << 32)}", *lines, ""])
+        lines[place + 1 : place + 1] = [(line, lines[place][1]) for line in more]
+    # Number k of every cell has the same luck, so that each path takes another number.
+    lines = [(f"repeat = {paths}", 1), (f"seed = {chance}", 1), *lines]
+    return "\n".join([*(line for line, _ in lines), ""]), [number for _, number in lines]
+
+
+def _tables(found: object) -> list[dict[str, Any]]:
+    """Those of `[[headers]]`; none where another value stands."""
+    return found if isinstance(found, list) and all(isinstance(one, dict) for one in found) else []
