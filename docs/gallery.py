@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -169,50 +169,81 @@ def _set_up(claim: Claim) -> str:
     return ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
 
 
-OF_PLAYGROUND = ("rate", "rtt", "loss", "buffer", "queue")
-"""Keys of a path that it has."""
-PLAIN = re.compile(r"[\d.]+ ?[A-Za-z%/]+|[a-z_\d]+")
+OF_PLAYGROUND = {"rate": "", "rtt": "", "loss": "0%", "buffer": "1bdp", "queue": "fifo"}
+"""Keys of a path that it has, and what they are where a scenario does not say. It must say those that are ""."""
+OF_ITS_RUN = {"duration": "", "warmup": "0s", "kernel": ""}
+ASKED = {"title", "claim", "repeat", "seed", "samples", "sample_interval", "expect", "published"}
+"""Keys that say what is asked of an experiment: it is the same without them."""
+WITHOUT_IT_ANOTHER = {"costs", "tcp_ecn"}
+"""Keys of hosts that change all of an experiment, and that the playground has not, or for both ends alone."""
+OF_FLOWS = {"name", "algorithm", "start", "count", "workload"}
+MOST_FLOWS = 8
+"""site/play/scenario.mjs has these two as well."""
+PLAIN = re.compile(r"[\d.]+ ?[A-Za-z%/]*|[a-z_\d]+")
 
 
 def _playground(claim: Claim) -> str:
-    """A link that opens the path of the scenario there, where the playground has one like it."""
+    """A link that opens the experiment of the scenario there, where the playground can have it. What it leaves out, and
+    which value of an axis it takes, stands below."""
     if not claim.has_scenario:
         return ""
     scenario = tomllib.loads((ROOT / "gallery" / f"{claim.id}.toml").read_text(encoding="utf-8"))
-    path, flows = scenario.get("path", {}), scenario.get("flow", [])
-    bulk = all(flow.get("workload", "bulk") == "bulk" for flow in flows)
+    ends = {end: scenario.get(end, {}) for end in ("sender", "receiver")}
     if (
-        not {"rate", "rtt"} <= path.keys()
-        or not bulk
-        or any("costs" in scenario.get(end, {}) for end in ("sender", "receiver"))
+        scenario.keys() - ASKED - OF_ITS_RUN.keys() - ends.keys() - {"path", "flow"}
+        or any(WITHOUT_IT_ANOTHER & keys.keys() for keys in ends.values())
+        or not (flows := _flows(scenario["flow"]))
     ):
         return ""
-    chosen = {key: _plain(path[key]) for key in OF_PLAYGROUND if key in path}
-    chosen |= {key: _plain(scenario.get(key)) for key in ("duration", "warmup")}
-    chosen["flows"] = ",".join(_flows(flows))
-    fragment = "&".join(f"{key}={quote(value, safe='/,@')}" for key, value in chosen.items() if value)
-    further = [f"path.{key}" for key in path if key not in OF_PLAYGROUND]
-    further += [f"{end}.{key}" for end in ("sender", "receiver") for key in scenario.get(end, {})]
-    without = f", without {', '.join(map(code, further))}" if further else ""
+    path = scenario.get("path", {})
+    given = {f"path.{key}": (path.get(key), usual) for key, usual in OF_PLAYGROUND.items()}
+    given |= {key: (scenario.get(key), usual) for key, usual in OF_ITS_RUN.items()}
+    chosen, at = {}, []
+    for key, (value, usual) in given.items():
+        one = _plain(usual if value is None else value)
+        if one is None:
+            return ""
+        chosen[key.removeprefix("path.")] = one
+        if isinstance(value, list):
+            at.append(f"{code(key)} = {code(one)}")
+    if not (chosen["rate"] and chosen["rtt"]):
+        return ""
+    fragment = "&".join(f"{key}={quote(value, safe='/')}" for key, value in chosen.items() if value)
+    fragment += f"&flows={quote(','.join(flows), safe=',@')}"
+    without = [code(f"path.{key}") for key in path if key not in OF_PLAYGROUND]
+    without += [code(f"{end}.{key}") for end, keys in ends.items() for key in keys]
+    told = [
+        f"There {'its algorithms share the path' if len(flows) > 1 else 'it runs once'}",
+        *([f"at {', '.join(at)}"] if at else []),
+        *([f"without {', '.join(without)}"] if without else []),
+    ]
     return (
         f'<a class="md-button" href="../play/index.html#{escape(fragment, quote=True)}">Open in the playground</a>\n\n'
-        f"There its algorithms share the path, at one value of each axis{without}."
+        f"{', '.join(told)}."
     )
 
 
-def _flows(flows: Iterable[Mapping[str, Any]]) -> Iterable[str]:
-    """Each algorithm of a flow, once, with its start; the playground's picture holds three."""
-    found: dict[str, str] = {}
+def _flows(flows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Each flow's algorithm with its start; none where the playground cannot have them. A flow that is alone has all of
+    its algorithms there, one beside the other."""
+    found = []
     for flow in flows:
-        named, start = flow["algorithm"], flow.get("start", "0s")
-        for one in [named] if isinstance(named, str) else named:
-            found.setdefault(one, one if start == "0s" else f"{one}@{start}")
-    return list(found.values())[:3]
+        named, start, count = flow["algorithm"], flow.get("start", "0s"), flow.get("count", 1)
+        several = isinstance(named, list)
+        if (
+            flow.keys() - OF_FLOWS
+            or flow.get("workload", "bulk") != "bulk"
+            or not (isinstance(start, str) and isinstance(count, int))
+            or (several and len(flows) > 1)
+        ):
+            return []
+        for one in named if several else [named]:
+            found += [one if start == "0s" else f"{one}@{start}"] * count
+    return found if len(found) <= MOST_FLOWS else []
 
 
-def _plain(value: Any) -> str:
+def _plain(value: Any) -> str | None:
     """The first value of an axis that is not nothing, if the playground can have it."""
-    for one in value if isinstance(value, list) else [value]:
-        if isinstance(one, str) and PLAIN.fullmatch(one) and not one.startswith("0%"):
-            return one
-    return ""
+    values = value if isinstance(value, list) else [value]
+    one = next((one for one in values if one != "0%"), values[0])
+    return one if one == "" or (isinstance(one, str) and PLAIN.fullmatch(one)) else None

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import drawings
 import gallery
@@ -13,6 +17,11 @@ import reference
 
 from tcpknee.pages import palette
 from tcpknee.validation.claims import verdicts
+
+try:
+    import tomllib
+except ImportError:  # Python 3.10
+    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parents[2]
 BAR = re.compile(r'<rect class="(\S+) bar" x="([\d.]+)" y="\S+" width="([\d.]+)"')
@@ -69,11 +78,51 @@ def test_the_race_says_what_was_measured():
         assert drawings.race().count(seconds) >= 2 and int(last[name][2]) > 3_000_000
 
 
-def test_only_paths_that_the_playground_has_open_there():
-    link = gallery._playground(gallery.BY_ID["bbr1-vs-cubic-share"])
-    wanted = "#rate=50Mbit/s&rtt=40ms&buffer=0.5bdp&queue=fifo&duration=120s&warmup=30s&flows=cubic,bbr1@1s"
-    assert f'href="../play/index.html{html.escape(wanted)}"' in link
-    # What is no address by itself is written as one.
-    assert "loss=1.5%25" in gallery._playground(gallery.BY_ID["loss-1.5"])
-    for without in ("redis-cubic-vs-bbr", "cwnd-trace", "pacing-timer"):
-        assert gallery._playground(gallery.BY_ID[without]) == ""
+def parts(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The keys of hosts and path, each with its section."""
+    for section in ("path", "sender", "receiver"):
+        yield from ((f"{section}.{key}", value) for key, value in table.get(section, {}).items())
+
+
+def test_a_claim_opens_in_the_playground_as_it_is_or_says_what_is_not_so_there():
+    """Of every claim: each key of its scenario is in the link, or said to be left out, or there is no link."""
+    linked = []
+    for claim in gallery.CLAIMS:
+        link = gallery._playground(claim)
+        if not link:
+            continue
+        linked.append(claim.id)
+        scenario = tomllib.loads((ROOT / "gallery" / f"{claim.id}.toml").read_text(encoding="utf-8"))
+        address, said = html.unescape(link.split('"')[3]), link.rpartition("\n\n")[2]
+        opened = {key: value for key, [value] in parse_qs(urlsplit(address).fragment).items()}
+        given = dict(parts(scenario)) | {key: scenario[key] for key in ("duration", "kernel") if key in scenario}
+        given["warmup"] = scenario.get("warmup", "0s")
+        for key, value in given.items():
+            there = opened.get(key.removeprefix("path."))
+            if there is None or there not in (value if isinstance(value, list) else [value]):
+                assert f"`{key}`" in said.partition("without")[2], (claim.id, key)
+            elif isinstance(value, list):
+                assert f"`{key}` = `{there}`" in said, (claim.id, key)
+        wanted = Counter[tuple[str, str]]()
+        for flow in scenario["flow"]:
+            assert flow.keys() <= {"name", "algorithm", "start", "count", "workload"}, claim.id
+            assert flow.get("workload", "bulk") == "bulk", claim.id
+            names = flow["algorithm"] if isinstance(flow["algorithm"], list) else [flow["algorithm"]]
+            wanted.update({(name, flow.get("start", "0s")): flow.get("count", 1) for name in names})
+        flows = [one.partition("@") for one in opened["flows"].split(",")]
+        assert Counter((name, start or "0s") for name, _, start in flows) == wanted and len(flows) <= 8, claim.id
+        asked = {"title", "claim", "repeat", "seed", "samples", "sample_interval", "expect", "published"}
+        assert scenario.keys() <= asked | {"duration", "warmup", "kernel", "path", "sender", "receiver", "flow"}
+        assert not {"sender.costs", "receiver.costs", "sender.tcp_ecn", "receiver.tcp_ecn"} & given.keys(), claim.id
+    assert {"bbr1-vs-cubic-share", "bbr1-shallow-buffer", "bufferbloat", "kernel-matters"} <= set(linked)
+    # Flows with RTTs of their own, keys that change together, a loss that the page has not, and other applications.
+    others = {
+        "bbr-rtt-fairness",
+        "ab-bias",
+        "loss-1.5",
+        "gro-window",
+        "redis-cubic-vs-bbr",
+        "pacing-timer",
+        "cwnd-trace",
+    }
+    assert not others & set(linked)
