@@ -14,7 +14,7 @@ import pytest
 
 import tcpknee
 from support import SMALL, Ended
-from tcpknee import pages
+from tcpknee import children, pages
 from tcpknee.errors import EngineError, KernelUnsupported, MissingTable, RunFolderError, UsageError
 from tcpknee.pages.figures import limits
 from tcpknee.pages.run import ReportRun
@@ -252,7 +252,7 @@ def test_a_worker_finds_this_package_wherever_it_is_started(tmp_path: Path, monk
     """A `json.py` in the user's folder must not come before Python's own."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "json.py").write_text("raise SystemExit('the wrong json')")
-    found = kernel.environment()
+    found = children.environment()
     first = found["PYTHONPATH"].split(os.pathsep)[0]
     assert (Path(first) / "tcpknee" / "runs" / "labworker.py").is_file()
     assert found["PYTHONSAFEPATH"] == "1"

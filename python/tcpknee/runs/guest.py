@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tcpknee import children
 from tcpknee.algorithms import naming
 from tcpknee.errors import KernelUnsupported
 from tcpknee.kernels import cache, guest, modules
@@ -58,8 +59,7 @@ class Guests(Kernel):
 
     def command(self, index: int) -> tuple[str, ...]:
         program = self.of_cell[index].kernel.program
-        words = (sys.executable, "-m", "tcpknee.runs.guest", str(program), str(STILL_SEC))
-        return (*guest.DIES_WITH_PARENT, *words)
+        return (*guest.DIES_WITH_PARENT, *children.command("tcpknee.runs.guest", str(program), str(STILL_SEC)))
 
 
 @contextmanager

@@ -17,9 +17,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
+from tcpknee import children
 from tcpknee.errors import EngineError, KernelUnsupported
 
-KEEPER = (sys.executable, "-m", "tcpknee.runs.host_settings")
+KEEPER = children.command("tcpknee.runs.host_settings")
 """The command of the process that holds a setting."""
 
 LONGEST_BYTES = 100

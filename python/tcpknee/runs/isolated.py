@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
@@ -15,14 +14,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from tcpknee import _core, say
-from tcpknee.algorithms import compiler, naming, statics
+from tcpknee import _core, children, say
+from tcpknee.algorithms import compiler, naming, prototype, statics
 from tcpknee.errors import AlgorithmFailed, EngineError
 
 from . import folder, manifest, tables
-from .kernel import environment, lines, told_error
+from .kernel import lines, told_error
 
-_COMMAND = (sys.executable, "-m", "tcpknee.runs.fileworker")
+_COMMAND = children.command("tcpknee.runs.fileworker")
 
 _MOST_WORDS = 2_000
 
@@ -111,6 +110,8 @@ class Isolated:
             "path": of_file.built.path if of_file else "",
             "sha256": of_file.built.digest if of_file else "",
         }
+        if of_file and of_file.built.kind == "prototype":
+            call["what"] = prototype.did(death.printed)
         return AlgorithmFailed(f"{where} (seed {seed}): {words(call)}", call)
 
 
@@ -138,11 +139,12 @@ def play(file: naming.Named, call: Mapping[str, Any]) -> tuple[dict[str, Any] | 
 
 
 class _Died(Exception):
-    """A worker is gone: what it said last, and the call that ended it, as JSON, if one did."""
+    """A worker is gone: what it said last, the call that ended it, as JSON, if one did, and the end of what it
+    printed."""
 
-    def __init__(self, words: str, call: str | None) -> None:
+    def __init__(self, words: str, call: str | None, printed: str) -> None:
         super().__init__(words)
-        self.words, self.call = words, call
+        self.words, self.call, self.printed = words, call, printed
 
 
 class _Worker:
@@ -164,7 +166,7 @@ class _Worker:
             stdout=subprocess.PIPE,
             stderr=self._stderr,
             pass_fds=tuple(descriptors.values()),
-            env=environment(),
+            env=children.environment(),
             start_new_session=True,
         )
         self._say({**start, **descriptors})
@@ -202,19 +204,21 @@ class _Worker:
         # A file that is shared with what wrote it: only its end is of interest.
         begin = max(os.fstat(self._stderr.fileno()).st_size - _MOST_WORDS, 0)
         ended = os.pread(self._stderr.fileno(), _MOST_WORDS, begin)
-        last = say.printable(ended.decode(errors="replace").strip().rpartition("\n")[2])
+        printed = ended.decode(errors="replace")
+        last = say.printable(printed.strip().rpartition("\n")[2])
         call = _core.read_call(self._report.read())
         if call is not None:
             self._tell()
-        raise _Died(f"exit code {code}{f': {last}' if last else ''}", call)
+        raise _Died(f"exit code {code}{f': {last}' if last else ''}", call, printed)
 
     def _tell(self) -> None:
-        """Says what an algorithm printed since the last time, as a source of the kernel may."""
+        """Says what an algorithm printed since the last time, as a source of the kernel may, or a prototype."""
         # The process goes on writing where it is.
         printed = os.pread(self._stderr.fileno(), _MOST_WORDS, self._told)
         self._told += len(printed)
         for line in printed.decode(errors="replace").splitlines():
-            say.warn(say.printable(line))
+            if line and not line.startswith(prototype.FAILED):
+                say.warn(say.printable(line))
 
     def _say(self, said: Mapping[str, Any]) -> None:
         assert self._process.stdin is not None

@@ -12,7 +12,6 @@ import os
 import selectors
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +21,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from tcpknee import errors
+from tcpknee import children, errors
 from tcpknee.algorithms import naming
 from tcpknee.errors import Cancelled, EngineError, TcpkneeError
 
@@ -39,7 +38,7 @@ _GRACE_SEC = 2.0
 _LINES_SHOWN = 5
 """Lines of a broken worker's last words that stand in the error."""
 
-WORKER = (sys.executable, "-m", "tcpknee.runs.labworker")
+WORKER = children.command("tcpknee.runs.labworker")
 """The command of a worker."""
 
 
@@ -105,7 +104,7 @@ class Kernel:
             stdout=subprocess.PIPE,
             stderr=stderr,
             pass_fds=(request["part"],),
-            env=environment(),
+            env=children.environment(),
             start_new_session=True,
         )
         assert process.stdin is not None and process.stdout is not None
@@ -143,16 +142,10 @@ def engine(job: Job) -> Iterator[Kernel]:
     except EngineError as error:
         raise type(error)(f"{job.file}: {error}") from None
     with (
-        host_settings.held(wanted, job.file, environment(), allowed=job.allow_host_settings) as settings,
+        host_settings.held(wanted, job.file, children.environment(), allowed=job.allow_host_settings) as settings,
         algorithms(job.scenario, job.file, bpf=job.bpf) as names,
     ):
         yield Kernel(job, names, host_settings=settings)
-
-
-def environment() -> dict[str, str]:
-    """Ours, so that the worker finds this very package and nothing of the folder that we were called in."""
-    paths = [str(Path(__file__).absolute().parents[2]), os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONSAFEPATH": "1"}
 
 
 def _send(pipe: IO[bytes], request: Mapping[str, Any]) -> None:

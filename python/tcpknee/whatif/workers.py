@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from tcpknee import _core
+from tcpknee import _core, children
 from tcpknee.errors import AlgorithmFailed, TcpkneeError, WorkerLost
 from tcpknee.runs import isolated
 
@@ -101,7 +101,8 @@ class _Workers:
         ours, theirs = context.Pipe()
         report = f"{self._reports.name}/{len(self._held)}" if self._reports else None
         process = context.Process(target=_work, args=(theirs, report), daemon=True)
-        process.start()
+        with children.safe():
+            process.start()
         theirs.close()
         self._held[ours] = process
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from typing import Any
 
+from tcpknee import children
 from tcpknee.errors import EngineError, UsageError
 from tcpknee.live.which import namespace_path
 
@@ -45,22 +45,20 @@ def ask(netns: str, change: dict[str, Any], method: str, *arguments: Any) -> Any
 
 
 def _worker(netns: str) -> subprocess.Popen[str]:
-    from tcpknee.runs.kernel import environment
-
     path = namespace_path(netns)
     try:
         key = (str(path), path.stat().st_ino)
     except OSError as error:
         raise Refused(f"--netns: got {netns}; there is no such namespace ({error.strerror}: {path}).") from None
     if key not in _workers:
-        inside = [sys.executable, "-m", "tcpknee.doctor.changes.worker"]
+        inside = children.command("tcpknee.doctor.changes.worker")
         try:
             _workers[key] = subprocess.Popen(
                 ["nsenter", f"--net={path}", "--", "unshare", "--mount", "--propagation", "slave", "--", *inside],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=environment(),
+                env=children.environment(),
                 text=True,
             )
         except FileNotFoundError:

@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 
+from tcpknee import children
 from tcpknee.errors import EngineError, UsageError
 from tcpknee.live.which import namespace, namespace_path
 
@@ -27,12 +28,11 @@ def take_in(netns: str | None = None, seconds: float | None = None) -> Snapshot:
         return take(seconds=seconds)
     # An error of its own for what is not there.
     namespace(netns)
-    inside = ["unshare", "--mount", "--propagation", "slave", "--", sys.executable, "-m", __name__]
-    if seconds is not None:
-        inside.append(str(seconds))
+    inside = children.command(__name__, *([] if seconds is None else [str(seconds)]))
+    within = ["nsenter", f"--net={namespace_path(netns)}", "--", "unshare", "--mount", "--propagation", "slave", "--"]
     try:
         ended = subprocess.run(
-            ["nsenter", f"--net={namespace_path(netns)}", "--", *inside], capture_output=True, text=True, check=False
+            [*within, *inside], env=children.environment(), capture_output=True, text=True, check=False
         )
     except FileNotFoundError:
         raise EngineError("--netns: the program nsenter is not there; it is in the package util-linux.") from None

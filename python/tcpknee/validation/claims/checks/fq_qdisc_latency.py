@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,10 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tcpknee import children
 from tcpknee.errors import EngineError, KernelUnsupported
 from tcpknee.evidence.expect import Outcome
 from tcpknee.live.qdiscs import Latency, qdiscs
-from tcpknee.runs.kernel import environment
 
 from . import steps
 from .check import Found, Request, fact, text_of
@@ -172,12 +171,12 @@ def _sender(kind: str) -> Iterator[_Sender]:
     if missing:
         raise KernelUnsupported(f"fq-qdisc-latency: needs {', '.join(missing)}, of util-linux and iproute2.")
     process = subprocess.Popen(
-        ["unshare", "--net", sys.executable, "-m", f"{__package__}.qdisc_waits", kind],
+        ["unshare", "--net", *children.command(f"{__package__}.qdisc_waits", kind)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**environment(), "PATH": path},
+        env={**children.environment(), "PATH": path},
     )
     try:
         yield _Sender(process)

@@ -10,14 +10,13 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tcpknee import children
 from tcpknee.errors import EngineError, KernelUnsupported
 from tcpknee.evidence.expect import Outcome
-from tcpknee.runs.kernel import environment
 
 from .check import Found, Request, fact
 
@@ -85,12 +84,12 @@ def _both(pairs: Sequence[tuple[str, Sequence[str]]]) -> list[dict[str, Any]]:
     user = [] if os.geteuid() == 0 else ["--map-root-user"]
     running = [
         subprocess.Popen(
-            ["unshare", *user, "--net", sys.executable, "-m", f"{__package__}.namespaced", algorithm, *qdiscs],
+            ["unshare", *user, "--net", *children.command(f"{__package__}.namespaced", algorithm, *qdiscs)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**environment(), "PATH": _search_path()},
+            env={**children.environment(), "PATH": _search_path()},
         )
         for algorithm, qdiscs in pairs
     ]
