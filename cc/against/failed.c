@@ -53,7 +53,8 @@ static void tick(int number)
 void against_watch(void)
 {
 	static const int crashes[] = { SIGSEGV, SIGBUS, SIGFPE,
-				       SIGILL,	SIGTRAP, SIGABRT };
+				       SIGILL,	SIGTRAP, SIGABRT,
+				       SIGPIPE /* of a prototype's process */ };
 	static char stack[65536]; /* for one whose stack is full */
 	const struct itimerval every = { { SECONDS, 0 }, { SECONDS, 0 } };
 	const stack_t other = { .ss_sp = stack, .ss_size = sizeof(stack) };

@@ -70,6 +70,7 @@ def test_every_version_is_the_same() -> None:
 
 WRITERS = {
     "say.py": "it is how the command line writes",
+    "algorithms/prototype.py": "a prototype prints to where its process tells its error, and sees no other stdout",
     "doctor/changes/worker.py": "as runs/labworker.py",
     "doctor/measure/ends.py": "a program of a lab, whose stdout is read when it has ended",
     "doctor/snapshot/elsewhere.py": "as runs/labworker.py",

@@ -125,7 +125,7 @@ def test_a_bad_call_is_named_and_ends_its_own_repetitions_alone(how: str, said: 
         assert call["in"]["snd_cwnd"] == call["out"]["snd_cwnd"] > 0
         # The parameter, and the calls before this one.
         assert call["state"][:16] == "28000000" + "28000000"
-    assert ended.err.endswith("calls again: knee check 'a folder/bad.c' --call out/calls/2-0.json\n"), ended.err
+    assert ended.err.endswith("That call again: knee check 'a folder/bad.c' --call out/calls/2-0.json\n"), ended.err
     run = tcpknee.open("out")
     assert "In 1 of 3 cells every repetition failed." in run.summary.warnings
     assert not any("no repetition yet" in warning for warning in run.summary.warnings)
@@ -156,7 +156,7 @@ def test_a_run_names_the_calls_that_it_wrote_alone(here: Path, monkeypatch: pyte
     assert first == {"cell": 0, "rep": 0, "words": "bad divides by zero", "call": "calls/0-0.json"}
     assert "call" not in second and [file.name for file in (here / "run/calls").iterdir()] == ["0-0.json"]
     for file, path in (("s.toml", "./bad.c"), ("a/s.toml", "a/bad.c"), ("./s.toml", "./bad.c"), ("<text>", "./bad.c")):
-        assert calls.again(Path("run"), file, failures) == f"knee check {path} --call run/calls/0-0.json"
+        assert calls.again(Path("run"), file, failures).endswith(f": knee check {path} --call run/calls/0-0.json")
 
 
 def test_rows_of_another_process_are_those_of_this_one(here: Path) -> None:

@@ -5,11 +5,14 @@ The program is that of `cc/against`, compiled here; both algorithms are shared o
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import IO
 
 from tcpknee import say, writing
 from tcpknee.algorithms import building, compiler, naming, ours, prototype
@@ -30,17 +33,19 @@ def play(first: str, second: str, words: Sequence[str], tell: Callable[[str], ob
     objects = [str(built.so_path) for built in both]
     command = compiler.command("knee against")
     sources = [str(building.HEADERS / "against" / name) for name in _SOURCES]
-    with writing.spill_folder() as folder, tempfile.TemporaryFile() as stderr:
+    with ExitStack() as stack:
+        folder = stack.enter_context(writing.spill_folder())
+        stderr, told = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
         flags = ["-O2", "-std=gnu11", f"-I{building.HEADERS}", "-o", "program", *sources, "-ldl"]
         failure = compiler.run([*command, *flags], folder)
         if failure is not None:
             raise UsageError(f"knee against: its program does not compile: {failure[:300]}")
-        ends = [
-            end
-            for built in both
-            if built.kind == "prototype"
-            for end in prototype.serve(built.path, next(iter(built.sources.values())), built.digest)
-        ]
+        ends: list[int] = []
+        for built in both:
+            if built.kind == "prototype":
+                asked = prototype.serve(built.path, next(iter(built.sources.values())), built.digest, printed=told)
+                stack.callback(prototype.end, asked)
+                ends += prototype.ends(asked)
         with subprocess.Popen(
             [folder / "program", *words, *objects], stdout=subprocess.PIPE, stderr=stderr, text=True, pass_fds=ends
         ) as process:
@@ -49,20 +54,30 @@ def play(first: str, second: str, words: Sequence[str], tell: Callable[[str], ob
                 tell(line.rstrip("\n"))
         stderr.seek(0)
         printed = stderr.read(_MOST_WORDS).decode(errors="replace")
+        of_prototypes = _of_prototypes(told)
     code = process.returncode
     found = _FAILED.search(printed) if code < 0 else _ERROR.search(printed)
-    # What sources of the kernel print.
-    for line in printed[: found.start() if found else None].splitlines():
-        if line:
+    # What prototypes print, and sources of the kernel.
+    for line in (of_prototypes + printed[: found.start() if found else None]).splitlines():
+        if line and not line.startswith(prototype.FAILED):
             say.warn(say.printable(line))
     if code in (0, 1):
         return code
     if code > 0 and found:
         raise UsageError(found[0].rstrip())
-    raise UsageError(_failure((first, second), code, found))
+    raise UsageError(_failure((first, second), code, found, of_prototypes))
 
 
-def _failure(algorithms: tuple[str, str], code: int, found: re.Match[str] | None) -> str:
+def _of_prototypes(told: IO[bytes]) -> str:
+    """What they printed: its begin, and its end, where it is said what went wrong."""
+    size = told.seek(0, os.SEEK_END)
+    told.seek(0)
+    begin = told.read(_MOST_WORDS)
+    told.seek(max(size - _MOST_WORDS, len(begin)))
+    return b"\n".join(filter(None, (begin, told.read()))).decode(errors="replace")
+
+
+def _failure(algorithms: tuple[str, str], code: int, found: re.Match[str] | None, of_prototypes: str) -> str:
     """What ended the program by a signal, or without a word."""
     name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     if found is None:
@@ -71,8 +86,11 @@ def _failure(algorithms: tuple[str, str], code: int, found: re.Match[str] | None
             "called; expected it to end by itself. Look for what ends processes here (`dmesg`), and run it again."
         )
     algorithm = algorithms[int(found["side"])]
-    did = "does not end" if name == "SIGPROF" else compiler.DID.get(name, f"is ended by {name}")
-    check = f" `knee check {algorithm}` names the line." if naming.is_path(algorithm) else ""
+    if prototype.is_one(algorithm):
+        did, check = prototype.did(of_prototypes), ""
+    else:
+        did = "does not end" if name == "SIGPROF" else compiler.DID.get(name, f"is ended by {name}")
+        check = f" `knee check {algorithm}` names the line." if naming.is_path(algorithm) else ""
     return (
         f'knee against: {algorithm} {did} in {found["op"]}, in the class "{found["scenario"]}", seed {found["seed"]}; '
         f"expected an algorithm that bears any call.{check}"

@@ -70,7 +70,8 @@ def of_sources(path: str, sources: Mapping[str, str], *, may_be_quoted: bool = T
     in_c = sources
     if kind == "prototype":
         in_c = {"prototype.c": prototype.shim(path, next(iter(sources.values())), digest)}
-    text.refuse_assembly(path, in_c, may_be_quoted)
+    else:
+        text.refuse_assembly(path, in_c, may_be_quoted)
     if kind == "contract":
         text.refuse_floats(path, sources, may_be_quoted)
     compile_it = kernel_source.shared_object if kind == "kernel" else compiler.shared_object

@@ -10,7 +10,10 @@ A file whose name ends in .py has one class with `ssthresh`. It stands where a f
 object takes its place, whose ops ask a process of their own (`cc/cc_prototype.h`). This module writes that object's
 text, starts that process, and is what runs in it:
 
-    python -m tcpknee.algorithms.prototype < TEXT AND QUESTIONS
+    python -m tcpknee.algorithms.prototype PATH PARENT < TEXT AND QUESTIONS
+
+It ends with the process PARENT, which started it. What the class prints goes to standard error; the last line there
+tells, behind `FAILED`, what went wrong.
 """
 
 from __future__ import annotations
@@ -24,12 +27,13 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from types import FrameType, SimpleNamespace
 from typing import IO, Any, NoReturn
 
-from tcpknee import say
+from tcpknee import children, say
 from tcpknee.errors import UsageError
 
 from . import compiler
@@ -55,6 +59,12 @@ _MOST = (1 << 32) - 1
 _SECONDS = 1.0
 """Of processor time, for one op."""
 
+_MOST_SECONDS, _MOST_BEGIN_SECONDS = 5.0, 60.0
+"""Of the clock, for an op that waits, and until there is a class: what it imports may take long."""
+
+FAILED = "prototype failed: "
+_MOST_WORDS = 500
+
 _HEAD = struct.Struct("=4IQ64I")
 _FORMATS = {"u64": "Q", "s64": "q", "u32": "I", "s32": "i", "u16": "H", "u8": "B"}
 
@@ -69,8 +79,9 @@ def is_one(path: str) -> bool:
 
 @dataclass(frozen=True)
 class Prototype:
-    """What its text says of it: the class, its ops, and its parameters with their defaults."""
+    """What its text says of it: the class and what tables call it, its ops, and its parameters with their defaults."""
 
+    cls: str
     name: str
     ops: tuple[str, ...]
     params: Mapping[str, int]
@@ -108,16 +119,19 @@ def read(path: str, text: str) -> Prototype:
         raise UsageError(
             f"{path}:{node.lineno}: got the class {say.printable(node.name)}; expected letters and digits."
         )
-    params = dict(_params(node))
+    params = {each: value for each, value in _params(node) if each not in methods}
     if len(params) > _MOST_PARAMS:
         raise UsageError(f"{path}: got {len(params)} parameters; expected {_MOST_PARAMS} at most.")
-    return Prototype(name, tuple(op for op in OPS if op in methods), params)
+    return Prototype(node.name, name, tuple(op for op in OPS if op in methods), params)
 
 
 def _params(node: ast.ClassDef) -> Iterator[tuple[str, int]]:
     for each in node.body:
         match each:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=value)):
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=value))
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.Constant(value=value))
+            ):
                 if type(value) is int and 0 <= value <= _MOST and re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
                     yield name, value
 
@@ -128,13 +142,15 @@ def place(digest: str) -> str:
 
 
 def shim(path: str, text: str, digest: str) -> str:
-    """The text in C of the shared object that stands for a prototype. Raises `UsageError`."""
+    """The text in C of the shared object that stands for a prototype. Raises `UsageError`.
+
+    No name of the prototype's is one in C, where it could be a keyword, a macro or a function: all stand in quotes."""
     found = read(path, text)
-    name, count = found.name, len(found.params)
+    count = len(found.params)
     params = " ".join(f'P({each}, {value}u, 0, {_MOST}u, "", "of the class")' for each, value in found.params.items())
     ops = [
-        f"static void {name}_{op}(struct {name} *s, const struct cc_in *in, struct cc_out *out)\n"
-        f"{{ cc_ask({OPS.index(op)}, (const u32 *)s, {count}, &s->connection, in, out); }}"
+        f"static void knee_prototype_{op}(struct knee_prototype *s, const struct cc_in *in, struct cc_out *out)\n"
+        f"{{ cc_ask({OPS.index(op)}, s->params, {count}, &s->connection, in, out); }}"
         for op in found.ops
     ]
     return "\n".join(
@@ -143,29 +159,60 @@ def shim(path: str, text: str, digest: str) -> str:
             f'#define CC_PROTOTYPE_PLACE "{place(digest)}"',
             '#include "cc_prototype.h"',
             f"#define ITS_PARAMS(P) {params}",
-            f"struct {name} {{ CC_PARAM_FIELDS(ITS_PARAMS) u64 connection; }};",
+            f"struct knee_prototype {{ u32 params[{max(count, 1)}]; u64 connection; }};",
             *ops,
-            f"#define ITS_OPS(OP) {' '.join(f'OP({name}, {op})' for op in found.ops)}",
-            f"CC_ALGORITHM({name}, struct {name}, ITS_PARAMS, ITS_OPS, 0,",
+            f"#define ITS_OPS(OP) {' '.join(f'OP(knee_prototype, {op})' for op in found.ops)}",
+            "CC_ALGORITHM(knee_prototype, struct knee_prototype, ITS_PARAMS, ITS_OPS, 0,",
+            f'    .name = "{found.name}", .kernel_name = "knee_{found.name}",',
             '    .summary = "a prototype in Python", .source = "its file", .use_when = "to try an idea", .year = 2026)',
             "",
         ]
     )
 
 
-def serve(path: str, text: str, digest: str) -> tuple[int, int]:
-    """Starts the process that the shared object asks, which ends with this one; the descriptors for that."""
+def serve(path: str, text: str, digest: str, *, printed: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
+    """Starts the process that the shared object asks, which ends with this one. What it prints goes into a file."""
+    # A session of its own: Ctrl-C in a terminal reaches this process only.
     process = subprocess.Popen(
-        (sys.executable, "-m", "tcpknee.algorithms.prototype", path), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        children.command(__name__, path, str(os.getpid())),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=printed,
+        env=children.environment(),
+        start_new_session=True,
     )
-    assert process.stdin is not None and process.stdout is not None
-    content = text.encode()
-    process.stdin.write(struct.pack("=Q", len(content)) + content)
-    process.stdin.flush()
     _held.append(process)
-    ends = process.stdin.fileno(), process.stdout.fileno()
-    os.environ[place(digest)] = " ".join(map(str, ends))
-    return ends
+    content = text.encode()
+    # One that died before it listened is missed by the first op.
+    with suppress(BrokenPipeError):
+        assert process.stdin is not None
+        process.stdin.write(struct.pack("=Q", len(content)) + content)
+        process.stdin.flush()
+    os.environ[place(digest)] = " ".join(map(str, ends(process)))
+    return process
+
+
+def ends(process: subprocess.Popen[bytes]) -> tuple[int, int]:
+    """The descriptors by which it is asked."""
+    assert process.stdin is not None and process.stdout is not None
+    return process.stdin.fileno(), process.stdout.fileno()
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Ends it at once."""
+    _held.remove(process)
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        with suppress(BrokenPipeError):
+            if pipe is not None:
+                pipe.close()
+
+
+def did(printed: str) -> str:
+    """What a prototype did that is gone, of what it printed."""
+    found = re.findall(rf"^{FAILED}(.*)$", printed, re.MULTILINE)
+    return f"raised an exception ({say.printable(found[-1])})" if found else "ended its process"
 
 
 @cache
@@ -178,26 +225,53 @@ def _layout(block: str) -> tuple[struct.Struct, tuple[str, ...]]:
     return struct.Struct("@" + "".join(_FORMATS[kind] for kind, _ in fields) + "0Q"), tuple(name for _, name in fields)
 
 
-def main(path: str) -> int:
-    """Answers until its input ends. Exit code 1 when an op fails, which is said."""
+def main(path: str, parent: str) -> int:
+    """Answers until its input ends. Exit code 1 when the class or an op fails, which is said."""
+    children.end_with(int(parent))
     questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    # What the prototype prints is for people.
+    # What the prototype prints is for people, and at once, as this process may be ended. There is nothing to read.
     os.dup2(2, 1)
-    (size,) = struct.unpack("=Q", questions.read(8))
-    text = questions.read(size).decode()
+    sys.stdout = os.fdopen(1, "w", buffering=1, errors="backslashreplace", closefd=False)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    signal.signal(signal.SIGPROF, _too_long)
+    signal.signal(signal.SIGALRM, _too_long)
+    head = questions.read(8)
+    if len(head) < 8:
+        return 0
+    text = questions.read(*struct.unpack("=Q", head)).decode()
     try:
-        signal.signal(signal.SIGPROF, _too_long)
         found = read(path, text)
         scope: dict[str, Any] = {"__name__": "prototype"}
-        exec(compile(text, path, "exec"), scope)
-        made = {cls.__name__.lower(): cls for cls in scope.values() if isinstance(cls, type)}
-        _answer(questions, answers, made[found.name], list(found.params))
-    except Exception as error:
+        with _limited(_MOST_BEGIN_SECONDS, _MOST_BEGIN_SECONDS):
+            exec(compile(text, path, "exec"), scope)
+        _answer(questions, answers, scope[found.cls], list(found.params))
+    # Also SystemExit: what asks waits for an answer.
+    except BaseException as error:
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
         where = f"{path}:{frames[-1].lineno}" if frames else path
-        say.warn(say.printable(f"{where}: {type(error).__name__}: {error}"))
-        return 1
+        why = say.printable(f"{where}: {type(error).__name__}: {error}"[:_MOST_WORDS])
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+            os.write(2, f"\n{FAILED}{why}\n".encode())
+        # Nothing is printed after that.
+        os._exit(1)
     return 0
+
+
+@contextmanager
+def _limited(seconds: float = _SECONDS, most_seconds: float = _MOST_SECONDS) -> Iterator[None]:
+    """What the class does meanwhile takes no longer than that of processor time, and of the clock."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, most_seconds)
+    # It ends a process in which Python cannot raise, as in sum(range(10**12)).
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds + most_seconds)
+    try:
+        yield
+    finally:
+        for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL, signal.ITIMER_VIRTUAL):
+            signal.setitimer(timer, 0)
 
 
 def _answer(questions: IO[bytes], answers: IO[bytes], cls: type, params: Sequence[str]) -> None:
@@ -209,7 +283,8 @@ def _answer(questions: IO[bytes], answers: IO[bytes], cls: type, params: Sequenc
         if (in_bytes, out_bytes) != (as_in.size, as_out.size):
             raise ValueError(f"cc.h has blocks of {as_in.size} and {as_out.size} bytes, the algorithm others")
         if not connection:
-            one = cls()
+            with _limited():
+                one = cls()
             for name, value in zip(params, values, strict=False):
                 setattr(one, name, value)
             connections.append(one)
@@ -217,9 +292,8 @@ def _answer(questions: IO[bytes], answers: IO[bytes], cls: type, params: Sequenc
         shown = SimpleNamespace(**dict(zip(of_in, as_in.unpack_from(question, _HEAD.size), strict=True)))
         before = as_out.unpack_from(question, _HEAD.size + as_in.size)
         out = SimpleNamespace(**dict(zip(of_out, before, strict=True)))
-        signal.setitimer(signal.ITIMER_PROF, _SECONDS)
-        result = getattr(connections[connection - 1], OPS[op])(shown, out)
-        signal.setitimer(signal.ITIMER_PROF, 0)
+        with _limited():
+            result = getattr(connections[connection - 1], OPS[op])(shown, out)
         if result is not None:
             out.ret = result
         answers.write(struct.pack("=Q", connection) + _packed(as_out, of_out, out))
@@ -243,8 +317,10 @@ def _packed(layout: struct.Struct, fields: Sequence[str], out: SimpleNamespace) 
         raise
 
 
-def _too_long(_signal: int, _frame: FrameType | None) -> NoReturn:
-    raise TimeoutError("took more than a second of processor time")
+def _too_long(number: int, _frame: FrameType | None) -> NoReturn:
+    if number == signal.SIGPROF:
+        raise TimeoutError("took more than a second of processor time")
+    raise TimeoutError(f"took too long, waiting (an op has {_MOST_SECONDS:g} s)")
 
 
 if __name__ == "__main__":

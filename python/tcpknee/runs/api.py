@@ -515,11 +515,11 @@ def _fill(
             folder.write_json({**meta, **told, "sessions": sessions})
     if failures:
         failed = calls.write(folder.path, failures)
+        first = failures[min(failures)]
         again = calls.again(folder.path, job.file, failures)
         if not done:
-            first = failures[min(failures)]
-            raise AlgorithmFailed(f"{first}. That call again: {again}", first.call)
-        watcher.caution(f"{folder.path}: an algorithm ended repetitions. The first of these calls again: {again}")
+            raise AlgorithmFailed(f"{first}. {again}".rstrip(), first.call)
+        watcher.caution(f"{folder.path}: an algorithm ended repetitions, first: {first}. {again}".rstrip())
         folder.write_json({**folder.read_json(), "failed": failed})
         return Run(folder.read_json(), folder.path)
     cautioned = _cautioned(job, Run(folder.read_json(), folder.path), workers, watcher, on)

@@ -34,15 +34,20 @@ def write(folder: Path, failures: Mapping[Key, AlgorithmFailed]) -> list[dict[st
 
 
 def again(folder: Path, file: str, failures: Mapping[Key, AlgorithmFailed]) -> str:
-    """What to type to make the first of these calls again, which `write` wrote; `file`: the scenario, whose folder the
-    algorithm's path begins at."""
+    """What to type to make the first of these calls again, which `write` wrote; empty of a prototype, whose error is
+    told by its line. `file`: the scenario, whose folder the algorithm's path begins at."""
     cell, rep = min(failures)
     path = str(failures[cell, rep].call["path"])
+    from tcpknee.algorithms import prototype
+
+    if prototype.is_one(path):
+        return ""
     at = file[: file.rfind("/") + 1]
     if at and not file.startswith("<") and not path.startswith("/"):
         path = os.path.normpath(f"{at}{path}")
         path = path if "/" in path else f"./{path}"
-    return provenance.command_line("knee", "check", path, "--call", str(folder / _name(cell, rep)))
+    words = provenance.command_line("knee", "check", path, "--call", str(folder / _name(cell, rep)))
+    return f"That call again: {words}"
 
 
 def _name(cell: int, rep: int) -> str:
