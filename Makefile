@@ -165,6 +165,11 @@ site: $(VENV)/.site ## make a web site of all pages, in build/site: it needs not
 	$(BIN)/python docs/generate.py
 	$(BIN)/python docs/site.py build/site
 
+.PHONY: race
+race: $(VENV)/.core ## measure the race of the site's first page again, and write site/race.csv (needs root)
+	@tools/need.sh ip
+	$(BIN)/python tools/race.py
+
 .PHONY: play
 play: $(VENV)/.core ## build the playground, one page with the engine in it, into build/play (needs rustup's wasm32-unknown-unknown)
 	@tools/need.sh rust --optional clang-16

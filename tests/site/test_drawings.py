@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -70,12 +71,48 @@ def test_every_family_has_its_colour_in_the_style_sheet():
 
 
 def test_the_race_says_what_was_measured():
-    """The words of the first page, and what screen readers hear, are those of the last rows of the file."""
-    rows = (ROOT / "site" / "race.csv").read_text(encoding="utf-8").splitlines()
-    last = {row.split(",")[0]: row.split(",") for row in rows}
-    for name in ("cubic", "bbr1"):
-        seconds = f"{float(last[name][1]):.1f}"
-        assert drawings.race().count(seconds) >= 2 and int(last[name][2]) > 3_000_000
+    """What stands beside its lines, and what screen readers hear, are the last rows of the file, of each run."""
+    lines = (ROOT / "site" / "race.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith(
+        "# tools/race.py: knee shell --rate 30Mbit/s --rtt 60ms --loss 1%, 3000000 bytes, Linux "
+    )
+    last = {tuple(row.split(",")[:2]): row.split(",")[2:] for row in lines[2:]}
+    assert {key: int(got) > 3_000_000 for key, (_, got) in last.items()} == {
+        (name, run): True for name in ("cubic", "bbr1") for run in "12"
+    }
+    drawn = drawings.race()
+    told = []
+    for name, label in (("cubic", "CUBIC"), ("bbr1", "BBR")):
+        took = sorted(float(last[name, run][0]) for run in "12")
+        told.append(f"{label}: {' and '.join(dict.fromkeys(f'{one:.1f}' for one in took))} s")
+        assert f">{told[-1]}</text>" in drawn
+    assert f'aria-label="A download of 3 MB, twice each. {told[0]}. {told[1]}."' in drawn
+    assert drawn.count('class="line"') == drawn.count("<circle") == 4
+
+
+def test_the_simulator_beside_a_kernel_is_drawn_where_it_is_and_said_with_its_worst():
+    drawn = drawings.beside()
+    panels = drawn.split("<svg")[1:]
+    compared = reference.compared("linux-6.12.csv")
+    for metric, panel in zip(("goodput_bits_per_sec", "srtt_us_p50"), panels, strict=True):
+        cells = [one for one in compared if one.metric == metric]
+        dots = [
+            (float(x), float(y)) for x, y in re.findall(r'<circle class="\S+ dot" cx="([\d.]+)" cy="([\d.]+)"', panel)
+        ]
+        assert len(dots) == len(cells)
+        # A logarithmic axis: what lies off the line by a factor lies off it by as many pixels, at the ends too.
+        apart = [math.log(one.sim / one.kernel) for one in cells]
+        # The line itself: from the lower left corner to the upper right one.
+        ends = re.search(r'<path class="rule" d="M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)"', panel)
+        assert ends
+        left, bottom, right, top = map(float, ends.groups())
+        off = [(bottom - y) / (bottom - top) - (x - left) / (right - left) for x, y in dots]
+        values = [side for one in cells for side in (one.sim, one.kernel)]
+        wide = math.log(max(values) * 1.1 / (min(values) / 1.1))
+        assert off == pytest.approx([one / wide for one in apart], abs=0.002)
+        worst = max(100 * abs(one.sim / one.kernel - 1) for one in cells)
+        said = f"{sum(one.ok for one in cells)} of {len(cells)} cells within their bounds."
+        assert f"<p>{said}" in panel and f" {worst:.0f} % at worst.</p>" in panel and said in panel.split(">")[0]
 
 
 def parts(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
