@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import re
@@ -20,7 +21,7 @@ import pytest
 from support import knee, refused
 from tcpknee.algorithms import building as algorithms
 from tcpknee.algorithms import outline
-from tcpknee.errors import KernelUnsupported, UsageError
+from tcpknee.errors import KernelUnsupported, RunFolderError, UsageError
 from tcpknee.kernels import building, cache, guest, modules, trees
 
 MAKEFILE = "VERSION = {}\nPATCHLEVEL = {}\nSUBLEVEL = 0\n"
@@ -357,6 +358,32 @@ def test_a_program_that_others_may_write_is_not_run(tree: Path) -> None:
     assert cache.find("mine") == cache_again
     cache.remove("mine")
     assert list(cache.kernels()) == []
+
+
+@pytest.mark.parametrize("work", ["../../victim", "/victim", "..", ".", 7, "a/../../../victim"])
+def test_a_folder_of_a_build_is_no_path(tree: Path, tmp_path: Path, work: object) -> None:
+    found = add(str(tree), name="mine")
+    victim = tmp_path / "cache" / "victim"
+    (victim / "precious").mkdir(parents=True)
+    facts = found.folder / "kernel.json"
+    facts.write_text(json.dumps(json.loads(facts.read_text()) | {"work": work}))
+    with pytest.raises(RunFolderError, match=r"cannot be read .*; expected what `knee kernel add` wrote"):
+        cache.remove("mine")
+    assert (victim / "precious").is_dir() and (cache.home() / ".work").is_dir()
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_make_runs_nothing_that_somebody_else_put_there(tree: Path, tmp_path: Path) -> None:
+    kernel, source = add(str(tree), name="mine"), source_of(tmp_path)
+    for place in (kernel.built_in, kernel.built_in.parent):
+        os.chown(place, 12345, 12345)
+        with pytest.raises(KernelUnsupported, match=f"{place}: belongs to another user"):
+            modules.module(kernel, source)
+        with pytest.raises(KernelUnsupported, match=f"{place}: belongs to another user"):
+            add(str(tree), name="mine")
+        os.chown(place, 0, 0)
+    assert modules.module(kernel, source).is_file()
 
 
 def test_a_guest_that_is_not_built_is_said_before_another_engine_runs(tmp_path: Path) -> None:

@@ -124,7 +124,10 @@ def add(what: str, *, name: str | None = None, package: Path | None = None, phas
     try:
         _need_tools()
         work = cache.home() / ".work" / (tree.key if tree else called)
-        work.mkdir(parents=True, exist_ok=True)
+        # Whatever the umask is: make runs what is there.
+        for folder in (work.parent, work):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            cache.check_own(folder)
         with _locked(work, what):
             return _add(tree, what, called, package, new, work, phase)
     finally:

@@ -23,6 +23,7 @@ SCHEMA = 1
 _FACTS = "kernel.json"
 _PROGRAM = "linux"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_WORK = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._-]*)?")
 VERSION = re.compile(r"\d+\.\d+")
 """The name of a release."""
 
@@ -95,7 +96,7 @@ def find(name: str) -> Kernel:
     """The kernel of that name. Raises `KernelUnsupported` where there is none, or its program may not be trusted."""
     if NAME.fullmatch(name) and (home() / name / _FACTS).is_file():
         found = _read(home() / name)
-        _check_own(found.program)
+        check_own(found.program, found.folder, home())
         return found
     known = [kernel.name for kernel in kernels()]
     expected = suggest(name, known, "expected the kernels") if known else "none was built yet."
@@ -108,22 +109,24 @@ def _read(folder: Path) -> Kernel:
         found = reading.json_of(path, most_bytes=1 << 20)
         if found.pop("schema") != SCHEMA:
             raise ValueError("another schema")
+        if not _WORK.fullmatch(found.get("work", "")):
+            raise ValueError("`work` is no name of a folder")
         return Kernel(**{**found, "algorithms": tuple(found["algorithms"])}, folder=folder)
     except (ValueError, TypeError, KeyError, AttributeError, OSError) as error:
         raise RunFolderError(
             f"{path}: cannot be read ({error}); expected what `knee kernel add` wrote. Build it anew: "
-            f"knee kernel remove {folder.name}; knee kernel add {folder.name}"
+            f"knee kernel add {folder.name}; or remove {folder}."
         ) from None
 
 
-def _check_own(program: Path) -> None:
-    """Refuses a program that others could have put there."""
-    for path in (program, program.parent, program.parent.parent):
+def check_own(*paths: Path) -> None:
+    """Refuses to run what others could have put there. Raises `KernelUnsupported`."""
+    for path in paths:
         found = path.lstat()
         if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022 or stat.S_ISLNK(found.st_mode):
             raise KernelUnsupported(
                 f"{path}: belongs to another user, or others may write it; expected a kernel of your own. "
-                "Build one: knee kernel add"
+                "Remove it, and build one: knee kernel add"
             )
 
 

@@ -18,6 +18,7 @@ from tcpknee import provenance, say, writing
 from tcpknee.algorithms import compiler, kernel_source
 from tcpknee.errors import KernelUnsupported
 
+from . import cache
 from .cache import Kernel
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def module(kernel: Kernel, built: Built) -> Path:
             f"{where} has nothing left that a module could be built with: it was built by an older version, or its "
             f"tree was built at another revision since. Build it again: {_add_again(kernel)}"
         )
+    cache.check_own(kernel.built_in, kernel.built_in.parent, cache.home())
     gcc = shutil.which("gcc")
     if gcc is None or shutil.which("make") is None:
         raise KernelUnsupported(f"{where}: a module needs gcc and make. Install: apt-get install gcc make")
