@@ -139,8 +139,6 @@ class Fit:
     best: Tried
     tried: tuple[Tried, ...]
     """Paths of all explanations, and the best one with larger rates and buffers."""
-    given_up: frozenset[str] = frozenset()
-    """Explanations that stayed far behind the best one."""
 
     @property
     def explanation(self) -> str:
@@ -213,19 +211,18 @@ class _Searched:
         return self.explanation.extra + together + _of_tiny_buffer(path) + uneven / _UNEVEN
 
 
-def fit(observed: Observed, *, given_up: frozenset[str] = frozenset()) -> Fit:
-    """The explanation that is nearest to a recording. One with more values must be worth them. `given_up`: explanations
-    that are known to be far behind."""
+def fit(observed: Observed) -> Fit:
+    """The explanation that is nearest to a recording. One with more values must be worth them."""
     whole, observed = observed, observed.beginning(_MOST_SEGMENTS)
     load = load_of(observed)
     if all(is_held_back(series) for series in observed.connections):
         # They did not meet what their path can do, so there is nothing to search for.
         least = Tried(explanations(observed)[0].begins[0], HELD_BACK, 0.0)
         return Fit(whole, load_of(whole), Trial(observed, load), least, (least,))
-    able = [one for one in explanations(observed) if one.name not in given_up]
-    searched = [_begun(able[0], observed, load)]
+    first, *others = explanations(observed)
+    searched = [_begun(first, observed, load)]
     _search(searched[0])
-    begun = [_begun(one, observed, load) for one in able[1:] if one.may_be_better(searched[0].best.score)]
+    begun = [_begun(one, observed, load) for one in others if one.may_be_better(searched[0].best.score)]
     for one in sorted(begun, key=lambda each: each.best.score):
         rival = _best_of(searched).best.score
         if one.explanation.may_be_better(rival):
@@ -234,9 +231,8 @@ def fit(observed: Observed, *, given_up: frozenset[str] = frozenset()) -> Fit:
     near = _judged(searched)
     best = _best_of(near)
     best.trial.simulated.clear()
-    given_up |= {one.explanation.name for one in searched} - {one.explanation.name for one in near}
     every = [tried for one in near for tried in one.tried]
-    return Fit(whole, load_of(whole), best.trial, best.best, (*every, *_probes(best)), given_up)
+    return Fit(whole, load_of(whole), best.trial, best.best, (*every, *_probes(best)))
 
 
 def _judged(searched: Sequence[_Searched]) -> list[_Searched]:

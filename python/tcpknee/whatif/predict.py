@@ -223,9 +223,9 @@ def _rehearsed(task: _Task, rng: np.random.Generator) -> dict[str, Numbers]:
     else:
         return {}
     known = [series for series in every if isinstance(series, Series)]
-    # What is far behind for the recording is so for one that looks like it.
     simulated = Observed(fitted.observed.key, tuple(known), fitted.observed.interval_us)
-    again = judged(fit(simulated, given_up=fitted.given_up))
+    # As if it were recorded: what was learned from the real recording would make the rehearsal surer than the fit was.
+    again = judged(fit(simulated))
     found = _predicted(replace(task, path=again, levels=(100.0,)), rng)
     wrong = {}
     for name in task.algorithms:
