@@ -4,6 +4,8 @@
 export const TABLES = ["flows", "samples", "queue", "events"];
 const REFUSED = 2;
 
+export const STOPPED = "The engine stopped at an error of its own. Load the page again; the command `knee run` says more of this scenario.";
+
 // A table with the rows of a further step. One without rows names columns that the run may not keep.
 export function joined(table, step) {
   const rows = step.slice(step.indexOf("\n") + 1);
@@ -31,17 +33,32 @@ export async function loadEngine(bytes) {
     return { over: what !== 0, tables: Object.fromEntries(TABLES.map((name, i) => [name, parts[i]])) };
   }
 
+  // The one door to the module, which cannot go on after a trap: from then on it stays shut.
+  let stopped = false;
+  function through(act, otherwise) {
+    try {
+      if (!stopped) return act();
+    } catch {
+      stopped = true;
+    }
+    return otherwise;
+  }
+  const NOTHING = { over: false, tables: {} };
+
   return {
+    // After a trap: `open` says so, and no step has rows any more.
+    hasStopped: () => stopped,
     // What is wrong with the scenario, or "". `steered`: the index of the flow whose window `steer` sets, or -1.
-    open(scenario, cell, steered) {
-      const text = new TextEncoder().encode(scenario);
-      const at = room(text.length);
-      new Uint8Array(memory.buffer, at, text.length).set(text);
-      const { what, text: error } = said(open(at, text.length, cell, steered));
-      return what === REFUSED ? error : "";
-    },
-    steer: (segments) => steer(segments),
-    step: (untilNs) => tables(said(step(untilNs))),
-    finish: () => tables(said(finish())),
+    open: (scenario, cell, steered) =>
+      through(() => {
+        const text = new TextEncoder().encode(scenario);
+        const at = room(text.length);
+        new Uint8Array(memory.buffer, at, text.length).set(text);
+        const { what, text: error } = said(open(at, text.length, cell, steered));
+        return what === REFUSED ? error : "";
+      }, STOPPED),
+    steer: (segments) => through(() => steer(segments)),
+    step: (untilNs) => through(() => tables(said(step(untilNs))), NOTHING),
+    finish: () => through(() => tables(said(finish())), NOTHING),
   };
 }

@@ -1,5 +1,5 @@
 import { Chart } from "./chart.mjs";
-import { TABLES, loadEngine } from "./engine.mjs";
+import { STOPPED, TABLES, loadEngine } from "./engine.mjs";
 import { CHOICES, bdps, bitsPerSec, commandOf, flowsOf, flowsText, percent, readFragment, scenarioOf, refusedHere, seconds, warmupOf, writeFragment } from "./scenario.mjs";
 import { Series, indexAt } from "./series.mjs";
 
@@ -37,6 +37,8 @@ function begin(how) {
   const error = refusedHere(choices, known) || engine.open(scenarioOf(asked, known), 0, isYours() ? 0 : -1);
   const also = unknown.length ? `The link also says ${unknown.map((key) => `“${key}”`).join(", ")}, which is no choice of this page. Known: ${Object.keys(CHOICES).join(", ")}.` : "";
   problem([error, also].filter((text) => text).join("\n"));
+  // What is refused here may be a file of the reader's own to the command.
+  for (const button of document.querySelectorAll(".take button")) button.disabled = error !== "";
   show();
   if (error) {
     run = null;
@@ -60,12 +62,18 @@ function begin(how) {
 // To that time, in one go.
 function advance(until) {
   const { over, tables } = engine.step(Math.round(until * 1e9));
+  const isLast = over || until >= run.lasts;
+  const rest = isLast ? engine.finish().tables : {};
+  if (engine.hasStopped()) {
+    problem(STOPPED);
+    mode = "paused";
+    return;
+  }
   run.series.add(tables);
-  run.now = Math.min(until, run.lasts);
-  if (over || run.now >= run.lasts) {
-    run.series.add(engine.finish().tables);
+  run.series.add(rest);
+  run.now = isLast ? run.lasts : until;
+  if (isLast) {
     run.over = true;
-    run.now = run.lasts;
     mode = "paused";
   }
 }
@@ -74,14 +82,8 @@ function frame(time) {
   waits = false;
   const passed = Math.max(0, Math.min(100, time - last)) / 1000;
   last = time;
-  try {
-    if (run && !run.over && mode === "rush") rush();
-    if (run && !run.over && mode === "play") advance(run.now + passed * Number($("speed").value));
-  } catch {
-    // The module cannot go on after a trap; a page that is loaded again has a new one.
-    problem("The engine stopped at an error of its own. Load the page again; the command `knee run` says more of this scenario.");
-    mode = "paused";
-  }
+  if (mode === "rush") rush();
+  if (mode === "play") advance(run.now + passed * Number($("speed").value));
   draw();
   if (mode !== "paused") next();
 }
@@ -95,7 +97,7 @@ function next() {
 function rush() {
   const start = performance.now();
   let now = start;
-  while (!run.over && now - start < SLICE_MS) {
+  while (mode === "rush" && now - start < SLICE_MS) {
     advance(run.now + run.chunk);
     const took = performance.now() - now;
     now += took;
@@ -137,6 +139,15 @@ const solid = (ink) => (ink.startsWith("var(") ? css(ink.slice(4, -1)) : ink);
 
 // ---- what was measured
 
+// What a measured cell has that this run has not, as choices of the page, under the names of their controls.
+const BESIDE = { kernel: "kernel rules", hosts: "hosts", duration: "duration", warmup: "warm-up" };
+
+function beside(cell) {
+  const here = { ...choices, warmup: warmupOf(choices) };
+  const isSame = (key) => here[key] === cell[key] || (seconds(here[key]) !== null && seconds(here[key]) === seconds(cell[key]));
+  return Object.keys(BESIDE).filter((key) => !isSame(key));
+}
+
 function measuredOf(asked) {
   const keys = ["rate", "rtt", "loss", "buffer", "queue", "flows"];
   if (isYours() || asked.ecn !== "off") return [];
@@ -163,8 +174,8 @@ function draw() {
     for (const chart of Object.values(charts)) chart.draw({ ...common, lines: [] });
     $("table").tBodies[0].replaceChildren();
     $("legend").replaceChildren();
-    $("measured").textContent = "";
-    return;
+    $("share").textContent = "";
+    return measurements([]);
   }
   const { series, flows, rate, base } = run;
   const lines = (make) => flows.flatMap((look, i) => make(series.flows[i], { ink: solid(look.ink), dash: look.dash }));
@@ -229,6 +240,9 @@ function legend() {
   $("legend").replaceChildren(...parts);
 }
 
+// A small screen has them beside each cell.
+const HEADS = [...$("table").tHead.rows[0].cells].slice(1).map((cell) => [...cell.childNodes].map((node) => node.textContent).filter((text) => text).join(", "));
+
 const digits = (value, places) => (value === undefined || value === null || Number.isNaN(value) ? "–" : value.toFixed(places));
 
 function row(name, ink, cells, kind) {
@@ -237,7 +251,7 @@ function row(name, ink, cells, kind) {
   if (ink) head.append(swatch(ink));
   head.append(name);
   made.append(head);
-  cells.forEach((text, i) => made.append(element("td", text, i === 5 ? {} : { class: "number" })));
+  cells.forEach((text, i) => made.append(element("td", text, { "data-head": HEADS[i], ...(i === 5 ? {} : { class: "number" }) })));
   return made;
 }
 
@@ -257,9 +271,10 @@ function table(mbit) {
   });
   const k = indexAt(series.queue.t, at);
   const wait = series.queue.queue_delay_us[k];
-  const so = [digits(mbit, 1), digits(rate === null ? null : (rate * base) / MTU_BITS, 0), digits(wait === undefined ? NaN : wait + base * 1e3, 1), digits(rate === null ? null : mbit / flows.length, 1), digits(base * 1e3, 1), "", "", ""];
+  const so = [digits(mbit, 1), digits(rate === null ? null : (rate * base) / MTU_BITS, 0), digits(wait === undefined ? NaN : wait + base * 1e3, 1), digits(mbit, 1), digits(base * 1e3, 1), "", "", ""];
   rows.push(row("what is so", "", so, "so"));
   $("table").tBodies[0].replaceChildren(...rows);
+  $("share").textContent = mbit === null ? "" : `An equal share of the link is ${digits(mbit / flows.length, 1)} Mbit/s.`;
 }
 
 function say() {
@@ -268,8 +283,7 @@ function say() {
   if (now === 0) {
     $("answer").textContent = isYours() ? "You set the window. Play begins." : "Play begins.";
     $("also").textContent = "";
-    $("measured").textContent = "";
-    return;
+    return measurements([]);
   }
   const rate = (i) => (over && series.totals[i] ? Number(series.totals[i].goodput_bits_per_sec) / 1e6 : series.flows[i].goodput.at(-1) ?? 0);
   const parts = flows.map((look, i) => `${look.name} ${rate(i).toFixed(1)}`);
@@ -281,14 +295,35 @@ function say() {
   $("also").textContent = over
     ? `${wait}Steady part from ${warmup.toFixed(1)} s.${computing ? ` ${lasts.toFixed(0)} s simulated in ${(computing / 1000).toFixed(2)} s.` : ""}`
     : `${wait}At ${now.toFixed(1)} s of ${lasts.toFixed(0)} s.`;
-  $("measured").textContent = run.measured.map(sentence).join(" ");
+  measurements(run.measured);
+}
+
+// A sentence for each, and a button where it was measured otherwise than this runs.
+function measurements(cells) {
+  const key = JSON.stringify([choices, cells.map((cell) => cell.kernel)]);
+  if ($("measured").dataset.key === key) return;
+  $("measured").dataset.key = key;
+  $("measured").replaceChildren(
+    ...cells.map((cell) => {
+      const part = element("p", sentence(cell), { class: "note" });
+      if (beside(cell).length) {
+        const button = element("button", `Set what Linux ${cell.kernel} had`, { type: "button" });
+        button.addEventListener("click", () => change(Object.fromEntries(Object.keys(BESIDE).map((name) => [name, cell[name]]))));
+        part.append(" ", button);
+      }
+      return part;
+    }),
+  );
 }
 
 function sentence(cell) {
-  const names = cell.flows.split(",");
-  const results = cell.results.map(({ goodput, srtt }, i) => `${names[i]} ${goodput.toFixed(1)} Mbit/s at ${srtt.toFixed(0)} ms`);
-  const alike = choices.hosts === cell.hosts ? "" : ` Its hosts differ from these: “measured ${cell.kernel}” at Hosts sets theirs.`;
-  return `Measured on Linux ${cell.kernel}: ${results.join(", ")}.${alike}`;
+  const entrants = cell.flows.split(",");
+  const results = cell.results.map(({ goodput, srtt }, i) => `${entrants[i]} ${goodput.toFixed(1)} Mbit/s at ${srtt.toFixed(0)} ms`);
+  const here = { ...choices, warmup: warmupOf(choices) };
+  const names = { hosts: known.hostNames };
+  const said = (key, value) => (Object.hasOwn(names, key) ? names[key][value] : value);
+  const others = beside(cell).map((key) => `${BESIDE[key]} ${said(key, cell[key])} (here ${said(key, here[key])})`);
+  return `Measured on Linux ${cell.kernel}: ${results.join(", ")}.${others.length ? ` What differs there: ${others.join(", ")}.` : ""}`;
 }
 
 // Goodput up to an equal share, times the RTT without queue over the RTT: the mean over time, of a hundred.
@@ -505,12 +540,15 @@ async function unpacked(text) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
+// What is chosen seldom does not stand between the charts and the choices of a small screen.
+$("hosts-box").open = !window.matchMedia("(max-width: 900px)").matches;
 for (const { name, summary } of known.queues) $("queue").append(new Option(name, name)), ($("queue").lastChild.title = summary);
 for (const kernel of known.kernels) $("kernel").append(new Option(`Linux ${kernel}`, kernel));
 for (const [name, text] of Object.entries(known.hostNames)) $("hosts").append(new Option(text, name));
-listen();
 try {
   engine = await loadEngine(await unpacked($("wasm").textContent));
+  // Without an engine no control acts.
+  listen();
   fromFragment();
 } catch (error) {
   $("answer").textContent = "The simulator could not be loaded.";

@@ -88,7 +88,8 @@ export function refusedHere(choices, known) {
   return "";
 }
 
-const quoted = (text) => JSON.stringify(text).replace(/\x7f/g, "\\u007f");
+// Letters that a reader would not see, or that turn the line around them, stand as their numbers.
+const quoted = (text) => JSON.stringify(text).replace(/[^\x20-\x7e]/gu, (letter) => `\\U${letter.codePointAt(0).toString(16).padStart(8, "0")}`);
 
 // As the command's default: a sixth of the duration, at most 5 s.
 export function warmupOf(choices) {
