@@ -163,7 +163,8 @@ docs: $(VENV)/.core ## build every page into build/docs, reference pages include
 .PHONY: site
 site: $(VENV)/.site ## make a web site of all pages, in build/site: it needs nothing from elsewhere, and opens from disk too
 	$(BIN)/python docs/generate.py
-	$(BIN)/python docs/site.py build/site
+	@if [ -d "$$(rustc --print target-libdir --target wasm32-unknown-unknown 2>/dev/null)" ]; then $(MAKE) --no-print-directory play; fi
+	$(BIN)/python docs/site.py build/site build/play/index.html
 
 .PHONY: race
 race: $(VENV)/.core ## measure the race of the site's first page again, and write site/race.csv (needs root)

@@ -3,7 +3,8 @@ that one of them links to, and the order of all. Says which links lead nowhere. 
 HTML of that folder (mkdocs.yml).
 
 A page of the repository has `<!-- reference: NAME -->` where the built page links to a reference page; NAME/* stands
-for all directly below NAME. `<!-- drawn: NAME -->` stands for a drawing (drawings.py).
+for all directly below NAME. `<!-- drawn: NAME -->` stands for a drawing (drawings.py). What stands between
+`<!-- playground -->` and `<!-- /playground -->` leads to the playground, and is left out where there is none.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 SITE = ROOT / "site"
 MARK = re.compile(r"^<!-- reference: (\S+) -->$", re.MULTILINE)
+TO_PLAYGROUND = re.compile("<!-- playground -->(.*?)<!-- /playground -->", re.DOTALL)
 DRAWN = re.compile(r"^<!-- drawn: (\S+) -->$", re.MULTILINE)
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]\()([^()\s]+)(\))")
@@ -57,8 +59,9 @@ def sources() -> dict[str, str]:
     return names
 
 
-def build(out: Path) -> list[str]:
-    """Writes all pages below `out`, which is made anew. Returns what is wrong with their links."""
+def build(out: Path, *, playground: bool) -> list[str]:
+    """Writes all pages below `out`, which is made anew; they lead to a playground only if there will be one. Returns
+    what is wrong with their links."""
     if out.exists() and not (out / INDEX).exists():
         raise SystemExit(f"docs: {out}: got a folder of something else; expected a new one, or pages built before.")
     shutil.rmtree(out, ignore_errors=True)
@@ -66,7 +69,7 @@ def build(out: Path) -> list[str]:
     shutil.copytree(SITE / "look", out / "look")
     _write(out / "look" / "families.css", drawings.styles())
     made = reference.pages()
-    claims = gallery.pages()
+    claims = gallery.pages(playground=playground)
     written = {INDEX: _index(made), GALLERY: gallery.index()}
     written |= {f"reference/{name}.md": _titled(page) for name, page in made.items()}
     written |= {f"gallery/{name}.md": _titled(page) for name, page in claims.items()}
@@ -80,13 +83,15 @@ def build(out: Path) -> list[str]:
     pages |= {built: (Path("docs"), text) for built, text in written.items()}
     pages[RENAMED["CONTRIBUTING.md"]] = (Path(), contributing)
     pages |= {f"contribute/{one.name}.md": (Path(), one.text) for one in steps}
+    kept = r"\1" if playground else ""
+    pages = {built: (folder, TO_PLAYGROUND.sub(kept, text)) for built, (folder, text) in pages.items()}
     linked: dict[str, str] = {}
     for built, (folder, text) in pages.items():
         _write(out / built, _outside_code(text, _relinked(Path(built).parent, folder, places, linked)))
     for built, source in linked.items():
         _write(out / built, _of_file(source))
     wrong = broken(sorted(out.rglob("*.md")))
-    _write(out / ORDER, _order(out, made, claims, steps))
+    _write(out / ORDER, _order(out, made, claims, steps, playground=playground))
     return wrong
 
 
@@ -111,7 +116,12 @@ def _of_file(source: str) -> str:
 
 
 def _order(
-    out: Path, made: dict[str, reference.Page], claims: dict[str, reference.Page], steps: list[recipes.Recipe]
+    out: Path,
+    made: dict[str, reference.Page],
+    claims: dict[str, reference.Page],
+    steps: list[recipes.Recipe],
+    *,
+    playground: bool,
 ) -> str:
     """The sections of docs/README.md with the pages that it names, the reference, the gallery, and the recipes."""
     below = {
@@ -123,7 +133,7 @@ def _order(
     lines: list[tuple[int, str]] = []
     for part in (out / CONTENTS).read_text(encoding="utf-8").split("\n## ")[1:]:
         title, _, text = part.partition("\n")
-        if title == "Validation":
+        if title == "Validation" and playground:
             lines.append((0, "[Playground](play/index.html)"))
         lines += [(0, title), *below.get(title, [])]
         if title == "Validation":
@@ -249,7 +259,7 @@ def broken(pages: list[Path]) -> list[str]:
 
 def main() -> int:
     out = Path(sys.argv[1])
-    wrong = build(out)
+    wrong = build(out, playground=False)
     for one in wrong:
         print(one, file=sys.stderr)
     print(f"built {len(list(out.rglob('*.md')))} pages into {out}; begin with {out / 'index.md'}")

@@ -41,10 +41,13 @@ TALLY = "<!-- tally -->"
 """There: how many claims came to which end."""
 
 
-def pages() -> dict[str, Page]:
-    """The page of each claim by its id."""
+def pages(*, playground: bool) -> dict[str, Page]:
+    """The page of each claim by its id, with a link to the playground if there is one."""
     results = verdicts.results()
-    return {claim.id: Page(claim.id, _claim(claim, results[claim.id])) for claim in CLAIMS}
+    return {
+        claim.id: Page(claim.id, _claim(claim, results[claim.id], _playground(claim) if playground else ""))
+        for claim in CLAIMS
+    }
 
 
 def index() -> str:
@@ -111,7 +114,7 @@ def _drawing(name: str, results: Iterable[Result]) -> str:
     return drawings.values(name, first["ours"]) if first else ""
 
 
-def _claim(claim: Claim, results: list[Result]) -> str:
+def _claim(claim: Claim, results: list[Result], playground: str) -> str:
     of_source = claim.figure or "no figure"
     parts = [
         f"{sentence(claim.claim)}.\n{{ .lead }}",
@@ -124,7 +127,7 @@ def _claim(claim: Claim, results: list[Result]) -> str:
         *(f"**{sentence(ENGINES[engine])}.** {why}" for engine, why in claim.limits.items()),
         "## Run it again",
         _commands(claim),
-        _playground(claim),
+        playground,
         "## How it is set up",
         _set_up(claim),
         *(f"- {what}: [{file}](../{file})" for what, file in sources_of(claim)),

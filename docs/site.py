@@ -1,5 +1,7 @@
-"""Makes a web site of all pages: `make site`. Each version has a folder of its own below build/site, and stays until
-somebody removes it; a page leads to the versions beside its own."""
+"""Makes a web site of all pages: `site.py FOLDER [PLAYGROUND]`, which is `make site`. Each version has a folder of its
+own below FOLDER, and stays until somebody removes it; a page leads to the versions beside its own. PLAYGROUND is the
+page that `make play` built: without one, or with one of other sources, nothing leads to it.
+"""
 
 from __future__ import annotations
 
@@ -9,27 +11,36 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from html import escape
 from importlib import metadata
 from pathlib import Path
+from urllib.parse import quote
 
 import build
 
 ROOT = Path(__file__).resolve().parent.parent
-PLAYGROUND = ROOT / "build" / "play" / "index.html"
-"""What `make play` built: a page with all that it needs."""
-
+sys.path.append(str(ROOT / "site" / "play"))
+import built_of  # noqa: E402
 
 HOME = re.compile("<!-- home -->(.+?)<!-- /home -->")
-"""Where the page, which may stand alone, has a way to the site that it is a part of."""
+"""Where the playground, which may stand alone, has a way to the site that it is a part of."""
+VERSION = re.compile(r"\d+(\.\d+)*([.+-]?[a-z]+\d*)*")
+OURS = "gallery/index.html"
+"""What each folder that this wrote has."""
 
 
-def make(site: Path, version: str) -> Path:
+def make(site: Path, version: str, playground: str | None) -> Path:
     """All pages as the folder `version` of `site`. Returns the page to begin with."""
-    with tempfile.TemporaryDirectory() as name:
+    folder = site / version
+    if folder.exists() and not (folder / OURS).exists():
+        raise SystemExit(f"site: {folder}: got a folder of something else; expected a new one, or a site built before.")
+    site.mkdir(parents=True, exist_ok=True)
+    # Beside the folder that it becomes.
+    with tempfile.TemporaryDirectory(prefix=".new-", dir=site) as name:
         # Folders in it are those that mkdocs.yml names.
         work = Path(name)
         shutil.copy(ROOT / "mkdocs.yml", work)
-        if wrong := build.build(work / "build" / "docs"):
+        if wrong := build.build(work / "build" / "docs", playground=playground is not None):
             raise SystemExit("\n".join(wrong))
         words = [Path(sys.executable).with_name("zensical"), "build", "--strict"]
         done = subprocess.run(words, cwd=work, capture_output=True, text=True, check=False)
@@ -38,39 +49,44 @@ def make(site: Path, version: str) -> Path:
         html = work / "build" / "html"
         # The order of pages is none, pages search what stands in the script (the same as JSON is for servers), and the
         # page for wrong addresses takes this folder for the root of a host.
-        for name in ("SUMMARY.html", "sitemap.xml", "search.json", "404.html"):
-            (html / name).unlink(missing_ok=True)
-        (html / "play").mkdir()
-        playground = PLAYGROUND.read_text(encoding="utf-8") if PLAYGROUND.exists() else NO_PLAYGROUND
-        (html / "play" / "index.html").write_text(
-            HOME.sub(r'<a href="../index.html">\1</a>', playground), encoding="utf-8"
-        )
-        folder = site / version
-        shutil.rmtree(folder, ignore_errors=True)
-        site.mkdir(parents=True, exist_ok=True)
-        shutil.move(html, folder)
-    versions = sorted((one.parent.name for one in site.glob("*/index.html")), key=_by_number, reverse=True)
+        for made in ("SUMMARY.html", "sitemap.xml", "search.json", "404.html"):
+            (html / made).unlink(missing_ok=True)
+        if playground is not None:
+            (html / "play").mkdir()
+            (html / "play" / "index.html").write_text(
+                HOME.sub(r'<a href="../index.html">\1</a>', playground), encoding="utf-8"
+            )
+        if folder.exists():
+            folder.rename(work / "before")
+        html.rename(folder)
+    found = (one.parents[1].name for one in site.glob(f"*/{OURS}"))
+    versions = sorted(filter(VERSION.fullmatch, found), key=_by_number, reverse=True)
     (site / "versions.js").write_text(f"window.tcpkneeVersions = {json.dumps(versions)};\n", encoding="utf-8")
-    (site / "index.html").write_text(TO_NEWEST.format(version=versions[0]), encoding="utf-8")
+    newest = {"address": escape(quote(versions[0])), "version": escape(versions[0])}
+    (site / "index.html").write_text(TO_NEWEST.format(**newest), encoding="utf-8")
     return folder / "index.html"
 
 
+def taken(playground: Path) -> str | None:
+    """The page, if it is there and of the present sources."""
+    text = playground.read_text(encoding="utf-8") if playground.exists() else ""
+    if built_of.mark() in text:
+        return text
+    why = "is of other sources" if text else "is not there"
+    print(f"site: without the playground: {playground} {why}; `make play` builds it", file=sys.stderr)
+    return None
+
+
 def _by_number(version: str) -> list[int]:
-    return [int(part) if part.isdigit() else 0 for part in version.split(".")]
+    return [int(part) for part in re.findall(r"\d+", version)]
 
 
 TO_NEWEST = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>tcpknee</title>
-<meta http-equiv="refresh" content="0; url={version}/index.html">
-<p><a href="{version}/index.html">tcpknee {version}</a></p></html>
-"""
-NO_PLAYGROUND = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>No playground here</title>
-<p>This copy of the site was built without the playground. <code>make play</code> builds it, and <code>make site</code>
-then takes it in. Back to <!-- home -->tcpknee<!-- /home -->.</p></html>
+<meta http-equiv="refresh" content="0; url={address}/index.html">
+<p><a href="{address}/index.html">tcpknee {version}</a></p></html>
 """
 
 if __name__ == "__main__":
-    if not PLAYGROUND.exists():
-        print("site: without the playground; `make play` builds it", file=sys.stderr)
-    print(f"built {make(Path(sys.argv[1]), metadata.version('tcpknee'))}")
+    page = taken(Path(sys.argv[2])) if len(sys.argv) > 2 else None
+    print(f"built {make(Path(sys.argv[1]), metadata.version('tcpknee'), page)}")

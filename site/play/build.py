@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import built_of
+
 from tcpknee import _core
 from tcpknee.errors import TcpkneeError
 from tcpknee.pages import html, palette
@@ -89,13 +91,14 @@ def page(wasm: bytes) -> str:
         f"script-src {_hash(script)} 'wasm-unsafe-eval'; style-src {_hash(css)}"
     )
     parts = {
+        "SOURCES": built_of.mark(),
         "POLICY": policy,
         "CSS": css,
         "KNOWN": html.json_in_page(known()),
         "WASM": base64.b64encode(gzip.compress(wasm, 9, mtime=0)).decode(),
         "SCRIPT": script,
     }
-    return re.sub(r"\b(POLICY|CSS|KNOWN|WASM|SCRIPT)\b", lambda found: parts[found[0]], _source("index.html"))
+    return re.sub(r"\b(SOURCES|POLICY|CSS|KNOWN|WASM|SCRIPT)\b", lambda found: parts[found[0]], _source("index.html"))
 
 
 def _source(name: str) -> str:

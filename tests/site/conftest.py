@@ -9,16 +9,25 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# The modules that build it stand there.
-sys.path.insert(0, str(ROOT / "docs"))
+# The modules that build it stand there, and what says of which sources a playground is.
+sys.path[:0] = [str(ROOT / "docs"), str(ROOT / "site" / "play")]
+
+
+def built(out: Path, playground: Path) -> tuple[Path, str]:
+    """The folder of the present version, and what was said."""
+    words = [sys.executable, ROOT / "docs" / "site.py", out, playground]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return Path(done.stdout.split("built ")[1].strip()).parent, done.stderr
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the present version."""
+    """The folder of the present version. Its playground is a page without an engine, which takes long to build."""
+    import built_of
+
     out = tmp_path_factory.mktemp("site")
-    words = [sys.executable, ROOT / "docs" / "site.py", out]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    [folder] = [page.parent for page in out.glob("*/index.html")]
-    return folder
+    playground = out.parent / "play.html"
+    page = '<!doctype html><html lang="en"><title>Playground</title><!-- home -->tcpknee<!-- /home --></html>'
+    playground.write_text(page.replace("<title>", f"{built_of.mark()}<title>"), encoding="utf-8")
+    return built(out, playground)[0]

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import html
+import importlib.util
 import re
 from pathlib import Path
+from types import ModuleType
 from urllib.parse import unquote, urldefrag
 
+import build
+import built_of
 import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
 
 TAG = re.compile(r"<(a|link|script|img|iframe|source|use)\b([^>]*)>")
 TARGET = re.compile(r"""\s(?:href|src|xlink:href)=(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""")
@@ -53,6 +59,55 @@ def is_play(site: Path, page: Path) -> bool:
 def test_the_playground_leads_back(site: Path) -> None:
     page = (site / "play" / "index.html").read_text(encoding="utf-8")
     assert '<a href="../index.html">tcpknee</a>' in page and "<!-- home" not in page
+
+
+@pytest.fixture(scope="module")
+def maker() -> ModuleType:
+    """docs/site.py, whose name is one of Python's own."""
+    spec = importlib.util.spec_from_file_location("maker_of_sites", ROOT / "docs" / "site.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_playground_of_other_sources_is_not_taken(
+    maker: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "index.html"
+    assert maker.taken(page) is None and "is not there" in capsys.readouterr().err
+    page.write_text(built_of.mark(), encoding="utf-8")
+    assert maker.taken(page) == built_of.mark()
+    assert all(list(ROOT.glob(pattern)) for pattern in built_of.PATTERNS)
+    # Another byte in one of its sources, and another source.
+    tree = tmp_path / "tree"
+    (tree / "cc").mkdir(parents=True)
+    digests = set()
+    for name, text in (("cc/bbr1.c", "1"), ("cc/bbr1.c", "2"), ("cc/bbr2.c", "2")):
+        (tree / name).write_text(text, encoding="utf-8")
+        monkeypatch.setattr(built_of, "ROOT", tree)
+        digests.add(built_of.digest())
+    assert len(digests) == 3
+    assert maker.taken(page) is None and "is of other sources; `make play` builds it" in capsys.readouterr().err
+
+
+def test_without_a_playground_nothing_leads_to_it(tmp_path: Path, site: Path) -> None:
+    assert build.build(tmp_path / "docs", playground=False) == []
+    pages = [page.read_text(encoding="utf-8") for page in (tmp_path / "docs").rglob("*.md")]
+    assert len(pages) > 300 and not [page for page in pages if "play/index.html" in page or "playground -->" in page]
+    # And with one, the first page, the navigation and claims do.
+    with_one = [page for page in site.rglob("*.html") if 'play/index.html"' in page.read_text(encoding="utf-8")]
+    assert len(with_one) > 300
+    assert "play/index.html#" in (site / "gallery" / "bufferbloat.html").read_text(encoding="utf-8")
+
+
+def test_a_site_takes_the_place_of_no_other_folder(maker: ModuleType, tmp_path: Path) -> None:
+    kept = tmp_path / "1.0.0" / "thesis.txt"
+    kept.parent.mkdir()
+    kept.write_text("three years", encoding="utf-8")
+    with pytest.raises(SystemExit, match="got a folder of something else"):
+        maker.make(tmp_path, "1.0.0", None)
+    assert kept.exists()
 
 
 def test_nothing_comes_from_elsewhere(texts: dict[Path, str]) -> None:
