@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -102,3 +103,23 @@ def test_all_that_names_the_version_names_the_same() -> None:
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert cargo == project and f"\nversion: {project}\n" in citation
     assert f"\n## {project}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_a_release_uses_actions_by_commit_and_tells_where_all_that_it_publishes_came_from() -> None:
+    """A tag of somebody else's may become another program, in jobs that may sign for us."""
+    found = [(name, (ROOT / name).read_text(encoding="utf-8")) for name in listed(".github/workflows")]
+    used = [(name, one) for name, text in found for one in re.findall(r"uses: (.+)", text)]
+    assert len(used) > 5 and [one for one in used if not re.fullmatch(r"\S+@[0-9a-f]{40} # v[\d.]+", one[1])] == []
+    release = dict(found)[".github/workflows/release.yml"]
+    attested = re.findall(r"attest-build-provenance@.*\n +with: \{subject-path: (\S+)\}", release)
+    assert attested == ["dist/*", "site.tar.gz"]
+    assert "dist/* site.tar.gz\n" in release
+    # As what it compares the tag's version with.
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    lines = {
+        file: line.replace("\\", "").replace("$version", version)
+        for line, file in re.findall(r'grep -Fqx "(.+)" (\S+)', release)
+    }
+    assert set(lines) == {"pyproject.toml", "Cargo.toml", "CITATION.cff"}
+    for file, line in lines.items():
+        assert line in (ROOT / file).read_text(encoding="utf-8").splitlines(), file
