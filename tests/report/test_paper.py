@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -51,7 +52,22 @@ def test_grey_has_no_colour_and_keeps_algorithms_apart(case: Callable[[str], Pat
     inks = set(re.findall(r"#[0-9A-Fa-f]{6}\b", svg))
     assert {"#000000", "#999999"} <= {ink.upper() for ink in inks}
     assert all(ink[1:3] == ink[3:5] == ink[5:7] for ink in inks), inks
-    assert len(set(palette.GREYS)) == len(palette.COLOURS)
+
+
+def test_no_two_algorithms_look_alike_in_grey() -> None:
+    """Where dash and shape are the same, greys are far apart, in steps of 255."""
+
+    def look(name: str) -> tuple[int, list[int], str]:
+        slot = palette.KNOWN[name]
+        level = int(palette.grey(palette.colour(slot))[1:3], 16)
+        return level, palette.dash(slot + palette.turn(slot)), palette.shape(slot)
+
+    for one, other in itertools.combinations(set(palette.KNOWN) - {"bbr"}, 2):
+        (dark, dash, shape), (light, dash_of_other, shape_of_other) = look(one), look(other)
+        assert dash != dash_of_other or abs(dark - light) >= 32, f"lines: {one}, {other}"
+        assert shape != shape_of_other or abs(dark - light) >= 32, f"points: {one}, {other}"
+    for name in ("bbr1", "reno", "vegas", "dctcp", "htcp"):
+        assert abs(look(name)[0] - look("cubic")[0]) >= 40, f"the grey alone: {name}"
 
 
 def test_the_command_refuses_what_is_of_a_figure_without_one(case: Callable[[str], Path]) -> None:

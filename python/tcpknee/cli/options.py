@@ -108,7 +108,9 @@ def figure_options(command: Command) -> Command:
     """Options of every command that writes a page or one figure of it."""
     formats = click.Choice(("svg", "png", "pdf"))
     for option in (
-        click.option("--grey", is_flag=True, help="Of --figure: no colours; lines differ in how dark they are."),
+        click.option(
+            "--grey", is_flag=True, help="Of --figure: no colours; lines differ in greys and dashes, points in shape."
+        ),
         click.option("--font", metavar="FAMILY", help="Letters of --figure: a font that is installed here."),
         click.option(
             "--width", metavar="LENGTH", help="Of --figure on paper, axes and all: 3.4in, 86mm. Its letters are of 8pt."

@@ -45,7 +45,7 @@ def save(
 
     `condition` picks the setting of the matrix that a figure over time shows. `width`: of the whole picture on paper,
     as "3.4in" or "86mm"; its letters are of 8 points then. `font`: the family of its letters, which must be installed.
-    `grey`: no colours, and algorithms are told apart by how dark they are.
+    `grey`: no colours, and algorithms are told apart by greys, dashes and shapes.
     Raises UsageError for an unknown figure, ending or width, or when the figure does not apply: "timeseries", "acks"
     and "processors" are drawn of recordings, imports and traces.
     """

@@ -119,8 +119,8 @@ def chart(run: Any, name: str, *, condition: int = 0) -> Any:
 @dataclass(frozen=True)
 class Paper:
     """How a figure stands on paper: `width`, as "3.4in" or "86mm", with axes and all; `font`, by its family's name.
-    `grey`: every colour is a grey, and those of algorithms are told apart by how dark they are. What is left out is as
-    on a page."""
+    `grey`: every colour is a grey, and algorithms are told apart by how dark they are together with dashes and
+    shapes. What is left out is as on a page."""
 
     width: str | None = None
     font: str | None = None

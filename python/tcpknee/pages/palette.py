@@ -88,14 +88,23 @@ def tint(ink: str, number: int) -> str:
     return "#" + "".join(f"{round(level + abs(part) * (towards - level)):02X}" for level in levels)
 
 
-#: The colours above on paper without colours. Neighbours differ most: two of them are what most figures compare.
-GREYS = ("#000000", "#999999", "#595959", "#BBBBBB", "#2B2B2B", "#CCCCCC", "#7A7A7A")
+#: The colours above on paper without colours, a row per tint. Neighbours of the first row differ most: two of them are
+#: what most figures compare. Algorithms of one dash and shape have greys far apart; of others, these tell apart.
+GREYS = (
+    ("#000000", "#999999", "#595959", "#BBBBBB", "#2B2B2B", "#CCCCCC", "#7A7A7A"),
+    ("#666666", "#000000", "#999999", "#000000", "#AAAAAA", "#000000", "#222222"),
+    ("#CCCCCC", "#444444", "#CCCCCC", "#666666", "#BBBBBB", "#888888", "#BBBBBB"),
+    ("#000000", "#AAAAAA", "#000000", "#333333", "#666666", "#444444", "#222222"),
+)
+_GREY = {
+    tint(ink, number): grey for number, greys in enumerate(GREYS) for ink, grey in zip(COLOURS, greys, strict=True)
+}
 
 
 def grey(ink: str) -> str:
     """A colour's grey: that of its algorithm, or one as light as it is (ITU-R BT.709)."""
-    if ink.upper() in COLOURS:
-        return GREYS[COLOURS.index(ink.upper())]
+    if ink.upper() in _GREY:
+        return _GREY[ink.upper()]
     red, green, blue = (int(ink[at : at + 2], 16) for at in (1, 3, 5))
     level = round(0.2126 * red + 0.7152 * green + 0.0722 * blue)
     return f"#{level:02X}{level:02X}{level:02X}"
