@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,6 +46,14 @@ def test_a_font_is_asked_for_by_name_and_must_be_installed(case: Callable[[str],
         pages.save(case("matrix"), "axes", tmp_path / "a.pdf", font="No Such Letters")
     svg = pages.save(case("matrix"), "axes", tmp_path / "a.svg", font="DejaVu Serif").read_text()
     assert 'font-family="DejaVu Serif"' in svg and "system-ui" not in svg
+
+
+@pytest.mark.skipif(shutil.which("fc-list") is None, reason="not installed: fontconfig")
+def test_a_font_is_found_in_whatever_case_and_a_near_one_is_named(case: Callable[[str], Path], tmp_path: Path) -> None:
+    svg = pages.save(case("matrix"), "axes", tmp_path / "a.svg", font="dejavu SERIF").read_text()
+    assert 'font-family="DejaVu Serif"' in svg and "dejavu SERIF" not in svg
+    with pytest.raises(UsageError, match=r'not installed here; .* Did you mean "DejaVu Serif"\?'):
+        pages.save(case("matrix"), "axes", tmp_path / "b.svg", font="dejavu serrif")
 
 
 def test_grey_has_no_colour_and_keeps_algorithms_apart(case: Callable[[str], Path], tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -180,16 +182,12 @@ def svg(draw: Callable[[theme.Layout], dict[str, Any]], paper: Paper = PAGE, *, 
     """The picture as SVG, exactly as wide as the paper wants it; `unit`: what a point of that is called."""
     import vl_convert
 
-    if paper.font is not None and not _is_installed(paper.font):
-        raise UsageError(
-            f'font: got "{printable(paper.font)}", which is not installed here; expected the family of a font that is: '
-            "`fc-list : family` lists them."
-        )
+    font = None if paper.font is None else _family(paper.font)
 
     def drawn(layout: theme.Layout) -> str:
         found = draw(layout)
-        if paper.font is not None:
-            found["config"]["font"] = paper.font
+        if font is not None:
+            found["config"]["font"] = font
         return str(vl_convert.vegalite_to_svg(found))
 
     points = paper.points
@@ -210,6 +208,30 @@ def svg(draw: Callable[[theme.Layout], dict[str, Any]], paper: Paper = PAGE, *, 
     head, rest = _toned(picture, paper).split(">", 1)
     head = re.sub(r' (width|height)="[^"]*"', "", head)
     return f'{head} width="{points:g}{unit}" height="{down * scale:.2f}{unit}">{rest}'
+
+
+def _family(font: str) -> str:
+    """An installed family as its font writes it, small letters and capitals too. Raises UsageError."""
+    if _is_installed(font):
+        return font
+    known = {family.casefold(): family for family in _families()}
+    near = [known[name] for name in get_close_matches(font.casefold(), known)]
+    close = next((family for family in near if _is_installed(family)), None)
+    if close is not None and close.casefold() == font.casefold():
+        return close
+    hint = f' Did you mean "{printable(close)}"?' if close else ""
+    raise UsageError(
+        f'font: got "{printable(font)}", which is not installed here; expected the family of a font that is: '
+        f"`fc-list : family` lists them.{hint}"
+    )
+
+
+def _families() -> list[str]:
+    """Those that fontconfig knows; none where it is not installed."""
+    if shutil.which("fc-list") is None:
+        return []
+    done = subprocess.run(["fc-list", ":", "family"], capture_output=True, text=True, errors="replace", check=False)
+    return [family for line in done.stdout.splitlines() for family in line.split(",")]
 
 
 def _is_installed(font: str) -> bool:
