@@ -111,7 +111,8 @@ def _badge(verdict: str) -> str:
 def _drawing(name: str, results: Iterable[Result]) -> str:
     """Ours of the first way in which it was run."""
     first = next(iter(results), None)
-    return drawings.values(name, first["ours"]) if first else ""
+    drawn = drawings.values(name, first["ours"]) if first else ""
+    return f"{drawn}\n\nDrawn: {verdicts.form(first)}.\n{{ .of-drawing }}" if first and drawn else ""
 
 
 def _claim(claim: Claim, results: list[Result], playground: str) -> str:

@@ -51,11 +51,25 @@ def test_most_claims_have_a_drawing():
     assert len(drawn) > 35
 
 
+OURS = re.compile(r"\d[\d.]*(?: ?(?:%|×|ms|[kMG]bit/s|/s|times)| of CUBIC)")
+"""A result in prose: a number with what it is of."""
+
+
 def test_the_stories_quote_verdicts_and_have_no_number_of_ours_in_prose():
     told = (ROOT / "site" / "stories.md").read_text(encoding="utf-8")
     assert len(gallery.NUMBER.findall(told)) > 15
+    # What stands in prose is of a set-up or of a source: its sentence says so, and the number stands in the claim.
+    stated = {"5 Gbit/s", "100 ms", "1.5 %", "10.5 Mbit/s", "200 Mbit/s"}
+    assert set(OURS.findall(gallery.NUMBER.sub("", told))) == stated
+    claim = gallery.BY_ID["loss-1.5"]
+    published = gallery._claim(claim, verdicts.results()["loss-1.5"], "")
+    assert "10.5Mbit/s" in published and "333Mbit/s" in published
     index = gallery.index()
     assert not gallery.NUMBER.search(index) and not gallery.DRAWN.search(index)
+
+
+def test_the_tally_of_the_gallery_is_that_of_the_verdicts():
+    index = gallery.index()
     [(all_, every, none)] = re.findall(r"Of (\d+) claims, (\d+) are reproduced in every way .+, (\d+) in none", index)
     results = verdicts.results().values()
     assert int(all_) == len(results)
@@ -65,9 +79,23 @@ def test_the_stories_quote_verdicts_and_have_no_number_of_ours_in_prose():
     assert ours["10 % treated"].split(" ")[0] in index
 
 
+def test_a_drawing_of_a_claim_says_of_which_way_it_is():
+    for name, results in verdicts.results().items():
+        drawn = gallery._drawing(name, results)
+        assert not drawn or f"Drawn: {verdicts.form(results[0])}." in drawn, name
+
+
 def test_every_family_has_its_colour_in_the_style_sheet():
     styles = drawings.styles()
     assert all(ink in styles for ink in palette.COLOURS[: len(palette.FAMILIES)])
+
+
+def test_the_picture_of_the_readme_has_the_colours_of_all_figures():
+    """It is drawn by hand, and kept: the palette may have moved since."""
+    drawn = (ROOT / "docs" / "pictures" / "loss.svg").read_text(encoding="utf-8").upper()
+    greys = {"#1C1F23", "#5B626B", "#B4BAC1", "#E4E7EA"}
+    inks = {palette.colour(palette.KNOWN[name]).upper() for name in ("cubic", "reno", "bbr1", "bbr3")}
+    assert set(re.findall("#[0-9A-F]{6}", drawn)) - greys == inks
 
 
 def test_the_race_says_what_was_measured():
