@@ -53,6 +53,10 @@ linux) input="$source/net/ipv4/tcp_input.c"
 modules) name=$(head -1 "$M/Kbuild" | cut -d' ' -f3)
          grep -q absent "$M/s/tcp_half.c" &&
              { echo 'ERROR: modpost: "absent" [knee.ko] undefined!'; exit 2; }
+         grep -q notlined "$M/s/tcp_half.c" && { echo "$source/include/net/tcp.h:7:1: error: macro"; exit 2; }
+         grep -q outside "$M/s/tcp_half.c" && taken=/etc/hostname
+         printf 'deps_s/tcp_half.o := \\\\\n  %s \\\\\n    $(wildcard include/config/X) \\\\\n  %s\n' \
+             "s/tcp_half.c" "${taken:-$O/.config}" >"$M/s/.tcp_half.o.cmd"
          cat "$source/net/ipv4/tcp_input.c" "$M/s/tcp_half.c" >"$M/${name%.o}.ko" ;;
 esac; done
 """
@@ -178,6 +182,10 @@ def test_what_is_no_module_of_a_kernel_is_refused(tree: Path, tmp_path: Path) ->
         modules.module(kernel, algorithms.build(str(tmp_path / "mine.c")))
     with pytest.raises(KernelUnsupported, match=r"the guest kernel mine does not let modules use absent\(\)\.$"):
         modules.module(kernel, source_of(tmp_path, f"{HALF}/* absent */"))
+    with pytest.raises(KernelUnsupported, match=r"tcp_half\.c: macro \(include/net/tcp\.h:7\)$"):
+        modules.module(kernel, source_of(tmp_path, f"{HALF}/* notlined */"))
+    with pytest.raises(UsageError, match=r"includes /etc/hostname, which lies outside of its folder"):
+        modules.module(kernel, source_of(tmp_path, f"{HALF}/* outside */"))
     with pytest.raises(KernelUnsupported, match="has nothing left that a module could be built with"):
         modules.module(replace(kernel, work=""), source_of(tmp_path))
 

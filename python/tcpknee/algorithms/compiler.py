@@ -140,17 +140,27 @@ def compiled(
         needs = os.fsdecode((folder / "deps").read_bytes())
     except OSError:
         raise UsageError(f"{words[0]}: did not say what {path} includes; expected gcc or clang in CC.") from None
-    roots = [os.path.realpath(root) for root in (folder, HEADERS, *may_include)]
-    for each in re.split(r"(?<!\\)\s+", needs.replace("\\\n", " ").partition(":")[2].strip()):
+    refuse_outside(
+        path, needs.partition(":")[2], [folder], [folder, HEADERS, *may_include], may_be_quoted=may_be_quoted
+    )
+    return run([*words, *further, "-x", "c", source], folder)
+
+
+def refuse_outside(
+    path: str, needs: str, at: Sequence[Path], roots: Sequence[Path], *, may_be_quoted: bool = True
+) -> None:
+    """Raises `UsageError` for the first file of a rule of make's that is below none of these folders. The compiler ran
+    in one of `at`."""
+    below = [os.path.realpath(root) for root in roots]
+    for each in re.split(r"(?<!\\)\s+", needs.replace("\\\n", " ").strip()):
         name = re.sub(r"\\([ #:])", r"\1", each).replace("$$", "$")
-        real = os.path.realpath(folder / name)
-        if not any(real.startswith(f"{root}/") for root in roots):
+        real = [os.path.realpath(place / name) for place in at]
+        if not all(any(one.startswith(f"{root}/") for root in below) for one in real):
             what = say.printable(name) if may_be_quoted else "a file"
             raise UsageError(
                 f"{path}: includes {what}, which lies outside of its folder; expected files of its folder, and headers "
                 "of the package. Put it beside the algorithm."
             )
-    return run([*words, *further, "-x", "c", source], folder)
 
 
 def command(path: str) -> list[str]:
@@ -307,7 +317,7 @@ def said(path: str, sources: Mapping[str, str], output: str, may_be_quoted: bool
     if not (lines or others):
         # What stands at a line of somebody else's file is not shown.
         plain = [line for line in output.splitlines() if not re.search(r":\d+[:,]", line)]
-        others.append(say.printable(f"{path}: {' '.join(plain)[:300]}"))
+        others.append(say.printable(f"{path}: {' '.join(plain)[:300] or 'the compiler does not name a line of it'}"))
     errors = list(dict.fromkeys(lines or others))
     shown = [line[:500] for line in errors[:MOST_LINES]]
     more = [f"and {len(errors) - len(shown)} errors more"] if len(errors) > len(shown) else []

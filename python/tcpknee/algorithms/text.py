@@ -14,10 +14,15 @@ _COMMENT_OR_TEXT = re.compile(
 )
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]{1,255})"', re.MULTILINE)
 _NAME = re.compile(r"(?!\.{1,2}(?:/|\Z))[A-Za-z0-9_.+-]{1,255}")
+_JOINED = r'(?:"\s*")*'
+"""Where a text may end for another to go on."""
 _NO_C = re.compile(
-    r"(?P<word>\b(?:asm|__asm|__asm__)\b)|^[ \t]*(?:\#|%:)[ \t]*(?P<directive>embed|import)\b|(?P<text>\.incbin)\b",
+    r"(?P<word>\b(?:__)?asm(?:__)?(?:_inline|_volatile|_goto)?(?:_goto|_output)?\b)"
+    r"|^[ \t]*(?:\#|%:)[ \t]*(?P<directive>(?:embed|import|include_next)\b|include\b(?![ \t]*[<\"]))"
+    rf"|(?P<text>\.{_JOINED.join('incbin')}\b)",
     re.MULTILINE,
 )
+"""The kernel has macros that are assembly too: asm_inline, asm_goto_output. What a macro names is included unseen."""
 _FLOAT = re.compile(
     r"\b(?:float|double|_Float\w+|__float\w+|_Decimal\w+|_Complex)\b"
     r"|(?<![\w.])(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFlL]?"
@@ -52,7 +57,10 @@ def refuse_assembly(path: str, sources: Mapping[str, str], may_be_quoted: bool) 
         lines = content.split("\\\n")
         joined = "".join(lines)
         bare, with_texts = without_comments(joined), without_comments(joined, texts=True)
-        bare = re.sub(r"^[ \t]*#[ \t]*include[ \t]*<[^>\n]*>", lambda it: " " * len(it[0]), bare, flags=re.MULTILINE)
+        # A text in quotes is blank there, and the name of a header may have any word in it.
+        named = re.compile(r"^[ \t]*(?:#|%:)[ \t]*include[ \t]*(?:<[^>\n]*>|\"[^\"\n]*\")", re.MULTILINE)
+        for one in named.finditer(with_texts):
+            bare = f"{bare[: one.start()]}{' ' * len(one[0])}{bare[one.end() :]}"
         found = [it for it in _NO_C.finditer(bare) if not it["text"]]
         found += [it for it in _NO_C.finditer(with_texts) if it["text"]]
         if found:
@@ -61,7 +69,7 @@ def refuse_assembly(path: str, sources: Mapping[str, str], may_be_quoted: bool) 
             where = path if position == 0 else beside(path, name) if may_be_quoted else path
             raise UsageError(
                 f'{where}:{joined.count(chr(10), 0, at) + joints + 1}: got "{found[0][0].strip()}"; expected C alone: '
-                "assembly has no place in an algorithm, since nothing can check it, and files come in by #include only."
+                "assembly has no place in an algorithm, since nothing can check it, and files come in by their names only."
             )
 
 

@@ -11,6 +11,7 @@ import json
 import re
 import shlex
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,7 +94,8 @@ def module(kernel: Kernel, built: Built) -> Path:
     if gcc is None or shutil.which("make") is None:
         raise KernelUnsupported(f"{where}: a module needs gcc and make. Install: apt-get install gcc make")
     renames = _RENAMES.read_bytes()
-    made_of = (built.digest, *_marks(kernel).values(), hashlib.sha256(renames).hexdigest())
+    ours = hashlib.sha256(renames + Path(__file__).read_bytes()).hexdigest()
+    made_of = (built.digest, *_marks(kernel).values(), ours)
 
     def compile_in(folder: Path) -> None:
         _compile(kernel, built, folder, renames, where)
@@ -123,7 +125,8 @@ def _compile(kernel: Kernel, built: Built, folder: Path, renames: bytes, where: 
         f"obj-m := {name}.o",
         f"{name}-y := {objects} knee_module.o",
         # Its name is given to it, and what it exports the kernel exports too.
-        "ccflags-y := -D__DISABLE_EXPORTS -fno-diagnostics-color -fmax-errors=20 -I$(srctree)/net/ipv4",
+        "ccflags-y := -D__DISABLE_EXPORTS -fno-diagnostics-color -fmax-errors=20 -ftrack-macro-expansion=0 "
+        "-I$(srctree)/net/ipv4",
         *(f"CFLAGS_{unit.removesuffix('.c')}.o := -Dtcp_register_congestion_control=knee_register" for unit in units),
     ]
     for file_name, content in (("Kbuild", "\n".join(kbuild).encode() + b"\n"), ("knee_module.c", renames)):
@@ -135,16 +138,40 @@ def _compile(kernel: Kernel, built: Built, folder: Path, renames: bytes, where: 
     )
     failure = compiler.run(["/bin/sh", "-c", make], folder)
     if failure is not None:
-        raise KernelUnsupported(_refusal(built, failure, where, folder))
+        raise KernelUnsupported(_refusal(kernel, built, failure, where, folder))
+    _check_taken_in(kernel, built, folder, units)
     (folder / f"{name}.ko").rename(folder / "object")
 
 
-def _refusal(built: Built, failure: str, where: str, folder: Path) -> str:
+def _check_taken_in(kernel: Kernel, built: Built, folder: Path, units: Sequence[str]) -> None:
+    """Raises `UsageError` where a unit took in what is neither the file's nor the kernel's, as kbuild noted: else who
+    has the module in the cache would have what was there once."""
+    source, build = kernel.built_in / "source", kernel.built_in / "build"
+    of_compiler = Path(compiler.run(["gcc", "-print-file-name=include"], folder, of_compiler=False) or "").parent
+    for unit in units:
+        path = folder / unit
+        try:
+            noted = (path.parent / f".{path.stem}.o.cmd").read_text(encoding="utf-8", errors="surrogateescape")
+        except OSError:
+            raise KernelUnsupported(
+                f"{built.path}: kbuild of Linux {kernel.name} does not note what it took."
+            ) from None
+        rule = re.search(r"^deps_\S+ := \\\n((?:.*\\\n)*.*)$", noted, re.MULTILINE)
+        needs = re.sub(r"\$\(wildcard [^)]*\)", "", rule[1]) if rule else ""
+        # It runs in the folder of the module, or up to 6.12 in that of the build.
+        compiler.refuse_outside(
+            built.path, needs, [folder, build], [folder, source, build, of_compiler], may_be_quoted=built.may_be_quoted
+        )
+
+
+def _refusal(kernel: Kernel, built: Built, failure: str, where: str, folder: Path) -> str:
     if absent := dict.fromkeys(_ABSENT.findall(failure)):
         return f"{where} does not let modules use {', '.join(f'{name}()' for name in absent)}."
     if found := _OF_ALL.search(failure):
         return f"{where} takes no module that is so: {say.printable(found[1][:200])}."
-    lines = failure.replace(f"{folder}/", "").splitlines()
+    for ours in (folder, kernel.built_in / "source", kernel.built_in / "build"):
+        failure = failure.replace(f"{ours}/", "")
+    lines = failure.splitlines()
     errors = [line for line in lines if re.search(r"\berror\b", line, re.IGNORECASE)]
     expected = f"what the guest kernel {where.rpartition(' ')[2]} compiles as a module"
     return compiler.said(built.path, built.sources, "\n".join(errors), built.may_be_quoted, expected)
