@@ -345,9 +345,12 @@ def test_a_library_that_is_missing_is_named() -> None:
 def test_a_source_of_the_kernel_includes_nothing_of_another_folder(tmp_path: Path) -> None:
     Path("own").mkdir()
     Path("secret.h").write_text("hunter2;\n", encoding="utf-8")
-    for line in (f"#include <{tmp_path}/secret.h>", f"#define X <{tmp_path}/secret.h>\n#include X"):
+    for line, said in (
+        (f"#include <{tmp_path}/secret.h>", r"includes /.*secret\.h, which lies outside of its folder"),
+        (f"#define X <{tmp_path}/secret.h>\n#include X", r'got "#include"; expected C alone'),
+    ):
         path = half(line, file="own/tcp_half.c")
-        with pytest.raises(UsageError, match=r"includes /.*secret\.h, which lies outside of its folder"):
+        with pytest.raises(UsageError, match=said):
             building.build(path)
 
 

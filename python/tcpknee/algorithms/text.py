@@ -69,7 +69,7 @@ def refuse_assembly(path: str, sources: Mapping[str, str], may_be_quoted: bool) 
             where = path if position == 0 else beside(path, name) if may_be_quoted else path
             raise UsageError(
                 f'{where}:{joined.count(chr(10), 0, at) + joints + 1}: got "{found[0][0].strip()}"; expected C alone: '
-                "assembly has no place in an algorithm, since nothing can check it, and files come in by their names only."
+                "assembly has no place in an algorithm, since nothing can check it, and files come in by name."
             )
 
 

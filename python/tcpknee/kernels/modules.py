@@ -77,7 +77,7 @@ def can_build(kernel: Kernel) -> bool:
 
 
 def module(kernel: Kernel, built: Built) -> Path:
-    """The module of a file for a kernel; from the cache where it is there. Raises `KernelUnsupported`."""
+    """The module of a file for a kernel; from the cache where it is there. Raises `KernelUnsupported`, `UsageError`."""
     where = f"{built.path}: the guest kernel {kernel.name}"
     if built.kind != "kernel":
         raise KernelUnsupported(
@@ -147,21 +147,19 @@ def _check_taken_in(kernel: Kernel, built: Built, folder: Path, units: Sequence[
     """Raises `UsageError` where a unit took in what is neither the file's nor the kernel's, as kbuild noted: else who
     has the module in the cache would have what was there once."""
     source, build = kernel.built_in / "source", kernel.built_in / "build"
-    of_compiler = Path(compiler.run(["gcc", "-print-file-name=include"], folder, of_compiler=False) or "").parent
+    # Kernels before 5.16 take headers of the compiler's own.
+    of_compiler = compiler.run(["gcc", "-print-file-name=include"], folder, of_compiler=False) or ""
+    roots = [folder, source, build, *([Path(of_compiler.strip())] if of_compiler.startswith("/") else [])]
     for unit in units:
         path = folder / unit
-        try:
-            noted = (path.parent / f".{path.stem}.o.cmd").read_text(encoding="utf-8", errors="surrogateescape")
-        except OSError:
-            raise KernelUnsupported(
-                f"{built.path}: kbuild of Linux {kernel.name} does not note what it took."
-            ) from None
-        rule = re.search(r"^deps_\S+ := \\\n((?:.*\\\n)*.*)$", noted, re.MULTILINE)
-        needs = re.sub(r"\$\(wildcard [^)]*\)", "", rule[1]) if rule else ""
+        noted = path.parent / f".{path.stem}.o.cmd"
+        text = noted.read_text(encoding="utf-8", errors="surrogateescape") if noted.is_file() else ""
+        rule = re.search(r"^deps_\S+ := \\\n((?:.*\\\n)*.*)$", text, re.MULTILINE)
+        if rule is None:
+            raise KernelUnsupported(f"{built.path}: the build of Linux {kernel.name} does not note what it takes in.")
+        needs = re.sub(r"\$\(wildcard [^)]*\)", "", rule[1])
         # It runs in the folder of the module, or up to 6.12 in that of the build.
-        compiler.refuse_outside(
-            built.path, needs, [folder, build], [folder, source, build, of_compiler], may_be_quoted=built.may_be_quoted
-        )
+        compiler.refuse_outside(built.path, needs, [folder, build], roots, may_be_quoted=built.may_be_quoted)
 
 
 def _refusal(kernel: Kernel, built: Built, failure: str, where: str, folder: Path) -> str:
