@@ -12,6 +12,9 @@
  * OBJECT is build/bpf/ALGORITHM.replay.bpf.o: one run of its program runs as
  * many ops as its map has entries, each on the block of its own entry. The host
  * goes ahead; the kernel starts every op from where the host did.
+ *
+ * Its exit code: 0 all was equal, 1 they differ, 2 it could not be asked, 3 all
+ * was equal, but too few ops changed something to prove anything.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,6 +31,8 @@
 #define SHORT_SEQUENCE_OPS 20
 #define LONG_SEQUENCE_ONE_IN 64
 #define MOST_ENTRIES 512
+
+enum { EQUAL, DIFFER, UNASKED, IDLE }; /* exit codes */
 
 /* What the host made of an entry, and of where it stands. */
 struct result {
@@ -56,7 +61,7 @@ static int open_machine(struct machine *m, const struct cc_algorithm *a,
 	if (libbpf_get_error(object) || bpf_object__load(object)) {
 		fprintf(stderr, "cc_replay: cannot load %s: %s\n", path,
 			strerror(errno));
-		return 1;
+		return UNASKED;
 	}
 	program = bpf_object__find_program_by_name(object, "replay");
 	map = bpf_object__find_map_by_name(object, "replay_entries");
@@ -64,7 +69,7 @@ static int open_machine(struct machine *m, const struct cc_algorithm *a,
 		fprintf(stderr,
 			"cc_replay: %s: no program replay or map replay_entries\n",
 			path);
-		return 1;
+		return UNASKED;
 	}
 	m->program = bpf_program__fd(program);
 	m->state_bytes = (a->state_bytes + 7) & ~7u;
@@ -75,7 +80,7 @@ static int open_machine(struct machine *m, const struct cc_algorithm *a,
 		fprintf(stderr,
 			"cc_replay: %s: entry of %u bytes, on the host %u\n",
 			path, value_bytes, expected_bytes);
-		return 1;
+		return UNASKED;
 	}
 	m->entry_bytes = value_bytes;
 	m->n_entries = bpf_map__max_entries(map);
@@ -87,7 +92,7 @@ static int open_machine(struct machine *m, const struct cc_algorithm *a,
 	if (m->entries == MAP_FAILED) {
 		fprintf(stderr, "cc_replay: cannot map the entries: %s\n",
 			strerror(errno));
-		return 1;
+		return UNASKED;
 	}
 	return 0;
 }
@@ -100,7 +105,7 @@ static int run_in_kernel(const struct machine *m, u32 n)
 	if (bpf_prog_test_run_opts(m->program, &opts) || opts.retval) {
 		fprintf(stderr, "cc_replay: %u ops: %s, program returned %u\n",
 			n, strerror(errno), opts.retval);
-		return 1;
+		return UNASKED;
 	}
 	return 0;
 }
@@ -129,7 +134,7 @@ static int check(const struct machine *m, const struct cc_algorithm *a,
 	u32 i;
 
 	if (run_in_kernel(m, n))
-		return 1;
+		return UNASKED;
 	for (i = 0; i < n; i++) {
 		const struct result *r = &results[i];
 		const char *state = m->entries + (size_t)i * m->entry_bytes;
@@ -142,7 +147,7 @@ static int check(const struct machine *m, const struct cc_algorithm *a,
 			fprintf(stderr,
 				"cc_replay: %s: host and kernel differ at seed %llu, op %u of number %u\n",
 				a->name, r->seed, r->step, r->op);
-			return 1;
+			return DIFFER;
 		}
 	}
 	return 0;
@@ -181,11 +186,12 @@ int main(int argc, char **argv)
 	struct machine m;
 	u64 n_sequences, done = 0, changed = 0, seed;
 	u32 i, n = 0;
+	int code;
 
 	if (argc != 4) {
 		fprintf(stderr,
 			"usage: cc_replay ALGORITHM OBJECT SEQUENCES\n");
-		return 2;
+		return UNASKED;
 	}
 #ifdef CC_FILE
 	a = cc_file_algorithm;
@@ -196,10 +202,10 @@ int main(int argc, char **argv)
 #endif
 	if (!a) {
 		fprintf(stderr, "cc_replay: no algorithm \"%s\"\n", argv[1]);
-		return 2;
+		return UNASKED;
 	}
 	if (open_machine(&m, a, argv[2]))
-		return 1;
+		return UNASKED;
 	n_sequences = strtoull(argv[3], 0, 10);
 
 	for (seed = 1; seed <= n_sequences; seed++) {
@@ -222,15 +228,17 @@ int main(int argc, char **argv)
 			done++;
 			if (++n < m.n_entries)
 				continue;
-			if (check(&m, a, results, n))
-				return 1;
+			code = check(&m, a, results, n);
+			if (code)
+				return code;
 			n = 0;
 		}
 	}
-	if (n && check(&m, a, results, n))
-		return 1;
+	code = n ? check(&m, a, results, n) : EQUAL;
+	if (code)
+		return code;
 	/* Ops that change nothing compare equal without proving anything. */
 	printf("%s: %llu sequences equal, %llu ops, %llu of them changed something\n",
 	       a->name, n_sequences, done, changed);
-	return changed > done / 4 ? 0 : 1;
+	return changed > done / 4 ? EQUAL : IDLE;
 }

@@ -12,7 +12,7 @@ import pytest
 
 from support import knee
 from tcpknee import _core
-from tcpknee.algorithms import building, compiler, naming, outline
+from tcpknee.algorithms import building, compiler, for_kernel, naming, outline
 from tcpknee.cli.check import _table
 from tcpknee.runs import checking
 
@@ -97,6 +97,27 @@ def test_what_the_user_has_loaded_is_left_alone(here: Path, monkeypatch: pytest.
         monkeypatch.setattr(_core, name, lambda *given: pytest.fail("the kernel's is touched"))
     found = IN_KERNEL(named)
     assert (found.ok, found.words) == (None, "because knee_mine is loaded: knee unload mine takes it out")
+
+
+@pytest.mark.parametrize(
+    ("said", "ok", "words"),
+    [
+        (
+            "mine: 20 sequences equal, 9000 ops, 8000 of them changed something\ncode 0\n",
+            True,
+            "9,000 calls of 20 drawn",
+        ),
+        ("out + 4 bytes: host 0x1, kernel 0x2\ncc_replay: mine: they differ\ncode 1\n", False, "mine: they differ"),
+        ("cc_replay: cannot load object: Operation not permitted\ncode 2\n", None, "cannot load object: Operation not"),
+        ("mine: 20 sequences equal, 9000 ops, 7 of them changed something\ncode 3\n", None, "7 of 9,000 drawn calls"),
+        ("mine: 20 sequences equal, 9000 ops, 7 of them changed something\ncode 139\n", None, "could not be run"),
+        ("took more than 60 s", None, "took more than 60 s"),
+        ("code 127\n", None, "it said nothing"),
+    ],
+)
+def test_only_a_difference_is_one(said: str, ok: bool | None, words: str) -> None:
+    found = for_kernel.answer(said)
+    assert found[0] is ok and words in found[1]
 
 
 def test_what_hangs_on_a_failure_is_not_asked(here: Path) -> None:

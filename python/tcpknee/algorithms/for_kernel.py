@@ -91,12 +91,30 @@ def replayed(one: naming.Named, sequences: int) -> tuple[bool | None, str]:
             return None, say.printable(
                 f"because its program does not compile (apt install libbpf-dev): {failure[:200]}"
             )
-        said = compiler.run(
-            ["./program", one.built.name, "object", str(sequences)], folder, of_compiler=False, seconds=_REPLAY_SECONDS
-        )
-    line = say.printable((said or "").strip().rpartition("\n")[2][:200])
-    found = re.search(r": (\d+) sequences equal, (\d+) ops", line)
-    return (True, f"{int(found[2]):,} calls of {int(found[1]):,} drawn sequences") if found else (False, line)
+        # Of what libbpf says of a program that is refused, the end tells.
+        ended = './program "$@" >said 2>&1; code=$?; tail -n 5 said; echo "code $code"'
+        words = ["/bin/sh", "-c", ended, "sh", one.built.name, "object", str(sequences)]
+        said = compiler.run(words, folder, of_compiler=False, seconds=_REPLAY_SECONDS) or ""
+    return answer(said)
+
+
+_DIFFER, _IDLE = 1, 3
+"""Exit codes of cc_replay.c."""
+
+
+def answer(said: str) -> tuple[bool | None, str]:
+    """What follows of the last lines of cc_replay.c, and its exit code behind them."""
+    ended = re.search(r"^code (\d+)\n$", said, re.MULTILINE)
+    code = ended[1] if ended else ""
+    line = say.printable(said[: ended.start() if ended else None].strip().rpartition("\n")[2][:200])
+    found = re.search(r": (\d+) sequences equal, (\d+) ops, (\d+) of them changed", line)
+    if code == "0" and found:
+        return True, f"{int(found[2]):,} calls of {int(found[1]):,} drawn sequences"
+    if code == str(_DIFFER):
+        return False, line
+    if code == str(_IDLE) and found:
+        return None, f"because {int(found[3]):,} of {int(found[2]):,} drawn calls changed something: too few to tell"
+    return None, f"because it could not be run: {line or 'it said nothing'}"
 
 
 def _object(one: naming.Named, defines: Sequence[str]) -> bytes:
