@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
+# docs/validation/what-if-studies.md has the distributions that these are from, tools/whatif_limits.py makes them.
 _MOST_STEPS = 12
-"""After the first d + 1 simulations."""
+"""After the first d + 1 simulations. Without a limit 89 % of searches are within 0.5 of their end by then."""
 _LEAST_RADIUS, _MOST_RADIUS = 0.15, 4.0
-"""How far from the best point a surrogate is relied on, in units of the values."""
+"""How far from the best point a surrogate is relied on, in units of the values. Without a limit, 38 % of the steps are
+within a smaller radius, and bring 3 % of what is gained."""
 _LEAST_GAIN = 0.2
-"""Of the score: what promises less is not simulated."""
+"""Of the score: what promises less is not simulated. Such steps are 15 %, and bring 0.4 % of what is gained."""
 _DIRECTIONS = 200
-"""Points that the surrogate is asked for."""
+"""Points that the surrogate is asked for. A quarter or four times as many find paths that are as good."""
 
 
 def minimize(
