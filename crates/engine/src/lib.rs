@@ -116,7 +116,7 @@ impl Run {
     }
 
     /// Runs on until somebody decides for the connection of [`Options::agent`], of which there is one; false: the run is over
-    /// before. Rows that nobody takes meanwhile may be dropped.
+    /// before.
     pub fn next_decision(&mut self) -> bool {
         self.world.next_decision()
     }

@@ -1,6 +1,8 @@
 //! Text in, tables out: what a page, a script and the native module rely on.
 
-use knee_engine::{Options, Rows, Run, Scenario, csv, names, parse, read_cell};
+use knee_engine::{
+    Answer, Decisions, Options, Rows, Run, Scenario, Steered, csv, names, parse, read_cell,
+};
 use knee_tables::{Samples, Table};
 use knee_units::Nanos;
 
@@ -93,6 +95,31 @@ fn rows_that_are_taken_while_it_runs_are_those_of_a_run_that_keeps_them() {
             assert!(times > 2, "taken {times} times");
         }
     }
+}
+
+#[test]
+fn a_steered_run_keeps_every_row_that_nobody_took() {
+    let text = TEXT.replace("\"2s\"", "\"5s\"\nsample_interval = \"1ms\"");
+    let cell = parse(&text, "facade.toml", None)
+        .unwrap_or_else(|error| panic!("{error}"))
+        .cell(0)
+        .expect("there are four");
+    let options = Options {
+        agent: Some(Steered {
+            group: 0,
+            decisions: Decisions::Every(Nanos::from_ms(10)),
+        }),
+        ..Options::default()
+    };
+    let mut run = Run::new(cell, 0, &options).expect("the simulator can run it");
+    while run.next_decision() {
+        run.decide(Answer {
+            snd_cwnd: Some(20),
+            pacing_rate: None,
+        });
+    }
+    // One each millisecond, the first at the start.
+    assert_eq!(run.finish().queue.rows(), 5001);
 }
 
 #[test]

@@ -31,6 +31,9 @@ pub struct Task {
     pub scaled: bool,
 }
 
+/// Rows of an episode, which nobody reads; from so many on they are dropped.
+const MOST_ROWS: usize = 1 << 12;
+
 /// How an episode goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
@@ -205,6 +208,9 @@ impl Episode {
         let answer = self.meant.answer(&task.controls, values, &self.sight);
         self.world.decide(answer);
         let goes_on = self.world.next_decision();
+        if self.world.rows().count() >= MOST_ROWS {
+            self.world.rows().clear();
+        }
         let sight = self.world.sight().expect("its connection is kept");
         let truth = self.world.truth();
         let step = self.measure(&sight, &truth);

@@ -11,9 +11,6 @@ use super::plan::Plan;
 use crate::event::{EndpointId, Side};
 use crate::{Decisions, Options, SimError};
 
-/// Rows that nobody takes; from so many on they are dropped.
-const MOST_ROWS: usize = 1 << 12;
-
 /// The connection that the agent decides for.
 pub struct Seat {
     pub number: u32,
@@ -107,9 +104,6 @@ impl World {
         let (number, next_ns) = (self.seat().number, self.seat().next_ns);
         let next = Nanos(next_ns.saturating_sub(self.ends.boot_ns));
         self.advance(next, &mut |_, _| true);
-        if self.ends.rows.count() >= MOST_ROWS {
-            self.ends.rows.clear();
-        }
         let waits = |flow: &crate::flow::Flow| flow.ends[0].tcp.waits_for_agent();
         if self.ends.flows.get(number).is_some_and(waits) {
             return true;
