@@ -44,9 +44,6 @@ _SYSTEM = (Path("/usr/include"), Path("/usr/lib"))
 _REPLAY_SECONDS = 60
 """For all of it, which takes a second."""
 
-_MOST_NAME = 15
-"""Characters of a congestion control's name: TCP_CA_NAME_MAX less its end."""
-
 
 def names(what: str, words: Sequence[str], *, to_load: bool = True) -> tuple[str, ...]:
     """The algorithms that a user named, by name or by path, those of files known to the loader. Raises `UsageError`,
@@ -72,7 +69,11 @@ def add(one: naming.Named, *, compiled: bool = True) -> None:
         )
     about = _core.load_algorithm(one.built.so_path, one.built.digest, one.name)
     own = str(about["kernel_name"])
-    called = own if one.name == one.built.name and len(own) <= _MOST_NAME else f"knee_{one.name}"[:_MOST_NAME]
+    called = (
+        own
+        if one.name == one.built.name and len(own) <= naming.MOST_KERNEL_NAME
+        else f"knee_{one.name}"[: naming.MOST_KERNEL_NAME]
+    )
     defines = [] if called == own else [f"-DCC_KERNEL_NAME={called}"]
     both = (_object(one, [*defines, *further]) if compiled else b"" for further in ([], ["-DCC_BPF_CONG_CONTROL_2"]))
     _core.add_object(one.name, called, [param["name"] for param in about["params"]], *both)

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from .building import Built
 
 
+MOST_KERNEL_NAME = 15
+"""Characters of a congestion control's name: TCP_CA_NAME_MAX less its end."""
+
+
 @dataclass(frozen=True)
 class Named:
     """An algorithm of a file, and what it is called beside the others."""

@@ -14,7 +14,11 @@ int knee_register(struct tcp_congestion_ops *ops);
 /* What the algorithm calls in the place of tcp_register_congestion_control(). */
 int knee_register(struct tcp_congestion_ops *ops)
 {
-	if (knee_name[0])
+	static bool is_named;
+
+	/* The first is the file's algorithm, others stand beside it. */
+	if (knee_name[0] && !is_named)
 		memcpy(ops->name, knee_name, sizeof(knee_name));
+	is_named = true;
 	return tcp_register_congestion_control(ops);
 }

@@ -99,16 +99,13 @@ class _Chosen:
         self.boot = [word for called, words in told.items() if called not in files for word in words]
         for called in dict.fromkeys(name for name in self.names.values() if name in files):
             # Others of a scenario have longer names, which may begin alike.
-            named = f"knee{len(self.modules) or ''}_{files[called].name}"[:_MOST_NAME]
+            named = f"knee{len(self.modules) or ''}_{files[called].name}"[: naming.MOST_KERNEL_NAME]
             module = modules.module(kernel, files[called])
             self.modules.append(
                 (str(module), " ".join([f"knee_name={named}", *told.get(called, ())]), files[called].path)
             )
             self.names |= {variant: named for variant, name in self.names.items() if name == called}
 
-
-_MOST_NAME = 15
-"""Characters of a congestion control's name: TCP_CA_NAME_MAX less its end."""
 
 _SAME = {
     "cubic": ("beta", "bic_scale", "fast_convergence", "tcp_friendliness"),

@@ -20,6 +20,8 @@ from . import labworker
 _RESEED, _ADD = 0x5207, 0x40085203
 """RNDRESEEDCRNG and RNDADDENTROPY of include/uapi/linux/random.h."""
 
+_CPUINFO, _GUEST = Path("/proc/cpuinfo"), "User Mode Linux"
+
 
 def main() -> int:
     """As `labworker.main`."""
@@ -49,12 +51,14 @@ def main() -> int:
 
 
 def _load(path: str, words: str, file: str) -> None:
-    """Loads a module, the algorithm of a user's file."""
+    """Loads a module, the algorithm of a user's file; into a guest's kernel alone. Raises `KernelUnsupported`."""
+    if _GUEST not in _CPUINFO.read_text(encoding="utf-8", errors="replace"):
+        raise KernelUnsupported(f"{file}: this kernel is no guest's (user-mode Linux), and gets no module of a file.")
     try:
         _core.load_module(path, words)
     except OSError as error:
         raise KernelUnsupported(
-            f"{file}: the guest kernel {os.uname().release} does not take its module with {words}: {error.strerror}. "
+            f"{file}: the guest kernel {os.uname().release} does not take its module with {words}: {error}. "
             "Expected a module_init() that registers it and returns 0, and parameters that are its own."
         ) from None
 
