@@ -40,7 +40,11 @@ def _git(folder: Path, *words: str) -> str | None:
         return None
     with suppress(OSError, subprocess.SubprocessError):
         return subprocess.run(
-            ["git", "-C", tree, *words], capture_output=True, text=True, check=True, timeout=GIT_SEC
+            ["git", "--no-optional-locks", "-C", tree, *words],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=GIT_SEC,
         ).stdout.strip()
     return None
 
