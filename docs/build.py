@@ -126,7 +126,7 @@ def _order(
     """The sections of docs/README.md with the pages that it names, the reference, the gallery, and the recipes."""
     below = {
         "Start": [(1, "[tcpknee](index.md)")],
-        "Gallery": [(1, f"[Gallery]({GALLERY})"), *_grouped("gallery", claims, gallery.GROUPED)],
+        "Gallery": [(1, f"[Gallery]({GALLERY})"), *_grouped("gallery", _by_id(claims), gallery.GROUPED)],
         "Reference": [(1, f"[Reference]({INDEX})"), *_grouped("reference", made, reference.GROUPED)],
         "Validation": [(1, "[Validation](validation/index.md)"), *_listed(out / "validation" / "index.md", 1)],
     }
@@ -143,12 +143,22 @@ def _order(
             if line.startswith("### "):
                 lines.append((1, line.removeprefix("### ")))
                 depth = 2
-            lines += [(depth, f"[{sentence(plain(name))}]({page})") for name, page in PAGE.findall(line)]
+            lines += [(depth, f"[{_entry(name)}]({page})") for name, page in PAGE.findall(line)]
         if title == "Start":
             lines.append((1, f"[All pages]({CONTENTS})"))
         if title == "Contribute":
             lines += [(1, f"[{one.title}](contribute/{one.name}.md)") for one in steps]
     return "".join(f"{'    ' * depth}- {line}\n" for depth, line in lines)
+
+
+def _by_id(claims: dict[str, reference.Page]) -> dict[str, reference.Page]:
+    """Claims are sentences, which are too long for a navigation."""
+    return {name: reference.Page(name, page.text) for name, page in claims.items()}
+
+
+def _entry(name: str) -> str:
+    """As the navigation says it. A command begins as it is typed."""
+    return plain(name) if name.startswith("`") else sentence(plain(name))
 
 
 def _listed(page: Path, depth: int) -> list[tuple[int, str]]:

@@ -45,7 +45,9 @@ def pages(*, playground: bool) -> dict[str, Page]:
     """The page of each claim by its id, with a link to the playground if there is one."""
     results = verdicts.results()
     return {
-        claim.id: Page(claim.id, _claim(claim, results[claim.id], _playground(claim) if playground else ""))
+        claim.id: Page(
+            sentence(claim.claim), _claim(claim, results[claim.id], _playground(claim) if playground else "")
+        )
         for claim in CLAIMS
     }
 
@@ -59,11 +61,11 @@ def index() -> str:
     parts = [told.replace(TALLY, _tally(results))]
     for letter, title in ARTICLES.items():
         rows = [
-            [f"[{claim.id}](gallery/{claim.id}.md)", sentence(claim.claim), _badges(results[claim.id])]
+            [f"[{sentence(claim.claim)}](gallery/{claim.id}.md)", _badges(results[claim.id]), code(claim.id)]
             for claim in CLAIMS
             if claim.article == letter
         ]
-        parts.append(f"### {sentence(title)}\n\n{table(['claim', 'what is said', 'verdict here'], rows)}")
+        parts.append(f"### {sentence(title)}\n\n{table(['what is said', 'verdict here', 'claim'], rows)}")
     return "\n".join(parts)
 
 
@@ -83,7 +85,7 @@ def sources_of(claim: Claim) -> list[tuple[str, str]]:
     if claim.has_scenario:
         files.append(("scenario", f"gallery/{claim.id}.toml"))
     if claim.on_kernel:
-        files.append(("on a kernel", f"gallery/kernel/{claim.id}.toml"))
+        files.append(("form for a kernel", f"gallery/kernel/{claim.id}.toml"))
     if claim.check is not None:
         files.append(("check", str(Path(checks.file_of(claim.check)).resolve().relative_to(ROOT))))
     return files
@@ -118,8 +120,7 @@ def _drawing(name: str, results: Iterable[Result]) -> str:
 def _claim(claim: Claim, results: list[Result], playground: str) -> str:
     of_source = claim.figure or "no figure"
     parts = [
-        f"{sentence(claim.claim)}.\n{{ .lead }}",
-        _badges(results),
+        f"{code(claim.id)} {_badges(results)}",
         f"**What the source says** (article {claim.article}: {ARTICLES[claim.article]}): {of_source}.",
         f"**What must hold here**, written down before anything was run: {claim.shape}.",
         "## Ours",
@@ -131,7 +132,7 @@ def _claim(claim: Claim, results: list[Result], playground: str) -> str:
         playground,
         "## How it is set up",
         _set_up(claim),
-        *(f"- {what}: [{file}](../{file})" for what, file in sources_of(claim)),
+        "\n".join(f"- [{sentence(what)}](../{file}): {code(file)}" for what, file in sources_of(claim)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -144,7 +145,7 @@ def _result(claim: Claim, one: Result) -> str:
     if one["ours"]:
         parts.append(table(["ours", "with its 95 % interval"], [list(row) for row in one["ours"]]))
     if one["published"]:
-        parts.append("\n".join(f"- Published: {printed}" for printed in one["published"]))
+        parts.append("\n".join(f"- Published: {_readable(printed)}" for printed in one["published"]))
     held = [[_badge(said["verdict"]), code(said["assert"]), said["detail"]] for said in one["found"]]
     if held:
         inner = table(["", "must hold", "found"], held)
@@ -152,6 +153,19 @@ def _result(claim: Claim, one: Result) -> str:
             f"<details markdown><summary>{len(held)} checked on whole intervals</summary>\n\n{inner}\n</details>"
         )
     return "\n\n".join(parts)
+
+
+SELECTED = re.compile(r"(\w+)\[([^\]]*)\]\.([\w.]+)")
+
+
+def _readable(printed: str) -> str:
+    """A published figure, whose value is said in words: no selectors of cells."""
+
+    def words(one: re.Match[str]) -> str:
+        at = [f"{key.rpartition('.')[2]} {value}" for key, value in re.findall(r'([\w.]+)="([^"]*)"', one[2])]
+        return f"{one[3]} of {one[1]} ({', '.join(at)})"
+
+    return re.sub(r"`([^`]+)`", lambda value: SELECTED.sub(words, value[1]).replace("*", "×"), printed)
 
 
 def _commands(claim: Claim) -> str:

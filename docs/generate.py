@@ -20,7 +20,7 @@ from layout import table
 import tcpknee
 from tcpknee import _core
 from tcpknee.imports import IMPORTERS, Kind, Option
-from tcpknee.runs import output
+from tcpknee.runs import compose, output
 from tcpknee.validation.claims import judging, verdicts
 from tcpknee.validation.claims.catalogue import ARTICLES, CLAIMS
 from tcpknee.validation.claims.claim import Claim
@@ -32,6 +32,13 @@ PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 def demo() -> str:
     """What `make demo` prints of its run, which is the same on every machine."""
     run = tcpknee.run(DOCS.parent / "gallery" / "demo.toml")
+    return f"```text\n{chr(10).join(output.lines(run))}\n```\n"
+
+
+def asked() -> str:
+    """What the guide's first command prints: the table and the verdicts."""
+    path = {"rate": "200Mbit/s", "rtt": "100ms", "loss": "1.5%", "buffer": "1bdp"}
+    run = tcpknee.run(compose.comparison(("cubic", "reno", "bbr1"), **path))
     return f"```text\n{chr(10).join(output.lines(run))}\n```\n"
 
 
@@ -192,6 +199,7 @@ def names(module: str) -> str:
 
 PARTS: dict[str, Callable[[bool], str]] = {
     "demo": lambda _: demo(),
+    "asked": lambda _: asked(),
     "algorithms": algorithms,
     "queues": queues,
     "claims": claims,

@@ -22,6 +22,7 @@ KEPT = {
     "README.md": ["demo"],
     "docs/algorithms.md": ["algorithms"],
     "docs/claims.md": ["claims"],
+    "docs/guide.md": ["asked"],
     "docs/gym.md": ["fields", "controls", "rewards", "truth"],
     "docs/queues.md": ["queues"],
 }

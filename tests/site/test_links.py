@@ -120,6 +120,30 @@ def test_nothing_comes_from_elsewhere(texts: dict[Path, str]) -> None:
     assert loaded == set()
 
 
+def test_what_is_of_others_goes_with_its_licence(site: Path) -> None:
+    text = (site / "look" / "iframe-worker.js").read_text(encoding="utf-8")
+    assert (
+        "Copyright (c) 2020 Martin Donath" in text and "The above copyright notice and this permission notice" in text
+    )
+
+
+def test_commands_stand_in_the_navigation_as_they_are_typed(site: Path) -> None:
+    page = (site / "doctor.html").read_text(encoding="utf-8")
+    names = re.findall(r'<span class="md-ellipsis">\s*([^<]+?)\s*<', page)
+    assert {"knee doctor", "knee trace"} <= set(names) and not [name for name in names if name.startswith("Knee ")]
+
+
+def test_a_claim_is_named_by_what_it_says_and_its_values_are_in_words(site: Path) -> None:
+    page = (site / "gallery" / "bufferbloat.html").read_text(encoding="utf-8")
+    assert '<h1 id="loss-based-control-fills-a-deep-fifo-bbr-does-not">' in page
+    published = [
+        line
+        for page in (site / "gallery").glob("*.html")
+        for line in re.findall("<li>Published: (.*)</li>", page.read_text(encoding="utf-8"))
+    ]
+    assert len(published) > 20 and not [line for line in published if "[" in line or "&quot;" in line]
+
+
 def test_no_page_is_heavy(site: Path, texts: dict[Path, str]) -> None:
     """In bytes, and with all that the first page loads. The playground has an engine in it."""
     assert max(page.stat().st_size for page in texts if not is_play(site, page)) < 1_000_000
