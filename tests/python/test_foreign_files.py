@@ -60,6 +60,7 @@ OF_NO_FOLDER = {
     "assign": "reads assign-stop.json alone, which has a test of its own",
     "calibrate": "reads no folder",
     "check": "reads files that are named",
+    "score": "reads files that are named",
     "compare": "reads no folder",
     "conform": "reads files that are named",
     "gallery": "reads results of its own form alone, by the reader that is tested",

@@ -34,6 +34,7 @@ VERBS: dict[str, list[str]] = {
     "completion": ["completion", "bash"],
     "against": ["against", "reno", "reno", "--class", "loss 1 %"],
     "check": ["check", "mine.c"],
+    "score": ["score", "reno", "bbr1", "--paths", "2", "--cells", "80", "-q"],
     "new algorithm": ["new", "algorithm", "mine"],
     "help": ["help", "run"],
     "report": ["report", "RUN", "--figure", "goodput", "--out", "OUT.svg"],
