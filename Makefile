@@ -78,6 +78,8 @@ test-rust: $(VENV)/.venv ## unit, property and house tests of the crates
 
 # Tests that were skipped, with their reasons: what `make test` says at its end.
 SKIPS := build/tests/skips.jsonl
+# One more than processors: a quarter of the time of those that keep one busy is spent waiting for a child.
+BUSY_WORKERS ?= $(shell expr $$(nproc) + 1)
 # Tests in real time, side by side: each process has a network of its own where that takes no more than root.
 REAL_TIME_WORKERS ?= 6
 REAL_TIME := $(if $(filter 0,$(shell id -u)),--tx '$(REAL_TIME_WORKERS)*popen//python=$(CURDIR)/tools/apart.sh $(CURDIR)/$(BIN)/python' --dist loadscope)
@@ -86,7 +88,7 @@ REAL_TIME := $(if $(filter 0,$(shell id -u)),--tx '$(REAL_TIME_WORKERS)*popen//p
 test-python: $(VENV)/.dev ## tests of the front, the report, the house and the kernel
 	@tools/need.sh --optional clang-16 clang-rt libbpf bpftool ip ethtool nft curl tmux redis tshark chromium setpriv node valgrind
 	@rm -f $(SKIPS)
-	TCPKNEE_SKIPS=$(SKIPS) $(BIN)/pytest -q -n auto --durations 10 $(PROCESSOR_TESTS)
+	TCPKNEE_SKIPS=$(SKIPS) $(BIN)/pytest -q -n $(BUSY_WORKERS) --durations 10 $(PROCESSOR_TESTS)
 	TCPKNEE_SKIPS=$(SKIPS) $(BIN)/pytest -q $(REAL_TIME) --durations 10 tests/kernel $(PROCESSOR_TESTS:%=--ignore %)
 
 # Tests that keep a processor busy and have no clock, and those of what a machine has in its first network namespace alone.
