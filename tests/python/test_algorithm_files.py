@@ -73,6 +73,7 @@ def changed(old: str, new: str) -> Path:
     return path
 
 
+@pytest.mark.slow("compiles 22 files, and runs each beside ours")
 def test_each_of_ours_as_a_file_gives_the_tables_that_it_gives_built_in(tmp_path: Path) -> None:
     ours = [entry["name"] for entry in _core.algorithms()]
     for name in ours:
