@@ -21,7 +21,7 @@ import gallery
 import generate
 import recipes
 import reference
-from layout import plain, sentence
+from layout import listing, plain, sentence
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -46,8 +46,6 @@ GALLERY = "gallery/index.md"
 ORDER = "SUMMARY.md"
 """The sections of the site and their pages, as the plugin literate-nav reads them."""
 CONTENTS = "contents.md"
-LANGUAGES = {".c": "c", ".h": "c", ".rs": "rust", ".py": "python", ".toml": "toml", ".sh": "sh", ".json": "json"}
-"""Of the files that pages link to."""
 
 
 def sources() -> dict[str, str]:
@@ -107,12 +105,8 @@ def _titled(page: reference.Page) -> str:
 def _of_file(source: str) -> str:
     """A page that shows a file of the repository; of a folder, the names of its files."""
     path = ROOT / source
-    if path.is_dir():
-        text = "".join(f"- `{one.name}`\n" for one in sorted(path.iterdir()))
-    else:
-        text = path.read_text(encoding="utf-8")
-        text = f"```{LANGUAGES.get(path.suffix, 'text')}\n{text.rstrip()}\n```\n"
-    return f"---\nsearch:\n  exclude: true\n---\n\n# `{source}`\n\n{text}"
+    text = "\n".join(f"- `{one.name}`" for one in sorted(path.iterdir())) if path.is_dir() else listing(path)
+    return f"---\nsearch:\n  exclude: true\n---\n\n# `{source}`\n\n{text}\n"
 
 
 def _order(

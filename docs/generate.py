@@ -29,17 +29,21 @@ DOCS = Path(__file__).resolve().parent
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
+def _printed(run: tcpknee.Run) -> str:
+    return f"```text\n{chr(10).join(output.lines(run))}\n```\n"
+
+
 def demo() -> str:
     """What `make demo` prints of its run, which is the same on every machine."""
     run = tcpknee.run(DOCS.parent / "gallery" / "demo.toml")
-    return f"```text\n{chr(10).join(output.lines(run))}\n```\n"
+    return _printed(run)
 
 
 def asked() -> str:
     """What the guide's first command prints: the table and the verdicts."""
     path = {"rate": "200Mbit/s", "rtt": "100ms", "loss": "1.5%", "buffer": "1bdp"}
     run = tcpknee.run(compose.comparison(("cubic", "reno", "bbr1"), **path))
-    return f"```text\n{chr(10).join(output.lines(run))}\n```\n"
+    return _printed(run)
 
 
 def algorithms(built: bool) -> str:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
+
+LANGUAGES = {".c": "c", ".h": "c", ".rs": "rust", ".py": "python", ".toml": "toml", ".sh": "sh", ".json": "json"}
+"""Of the files that pages show, by their endings."""
 
 
 def table(header: list[str], rows: Iterable[list[str]]) -> str:
@@ -14,6 +18,11 @@ def table(header: list[str], rows: Iterable[list[str]]) -> str:
 
 def code(text: object) -> str:
     return f"`{text}`" if str(text) else ""
+
+
+def listing(file: Path) -> str:
+    """A file as it is."""
+    return f"```{LANGUAGES.get(file.suffix, 'text')}\n{file.read_text(encoding='utf-8').rstrip()}\n```"
 
 
 def sentence(text: str) -> str:

@@ -6,12 +6,13 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from layout import listing
+
 ROOT = Path(__file__).resolve().parent.parent
 RECIPE = re.compile(r"^### (.+)\n\n(?:A short one: \[(.+?)\]\(.+?\)\.\n\n)?((?:(?!^##).*\n)+)", re.MULTILINE)
 """Title, file of the example, text."""
 ROW = re.compile(r"^\| ([a-z ]+) \| .+ \| .+ \| (.+) \|$", re.MULTILINE)
 """Of the table of all recipes: what is added, and what the tests demand of it."""
-LANGUAGES = {".c": "c", ".rs": "rust", ".py": "python"}
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,7 @@ def split(page: str) -> tuple[str, list[Recipe]]:
         parts = [f"# Add {title[0].lower()}{title[1:]}", text.strip()]
         parts += [f"The tests demand of a {kind}: {demands[kind]}." for kind in kinds if kind in demands]
         if example:
-            code = (ROOT / example).read_text(encoding="utf-8").rstrip()
-            parts.append(f"## A whole one\n\n`{example}`:\n\n```{LANGUAGES[Path(example).suffix]}\n{code}\n```")
+            parts.append(f"## A whole one\n\n`{example}`:\n\n{listing(ROOT / example)}")
         name = re.sub(r"\W+", "-", title.lower())
         found.append(Recipe(f"Add {title[0].lower()}{title[1:]}", name, "\n\n".join(parts) + "\n"))
         return f"- [{found[-1].title}](docs/contribute/{name}.md)\n"

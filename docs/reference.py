@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -337,7 +338,8 @@ def by_version() -> str:
     return table(["suite", *versions], rows)
 
 
-def compared(file: str) -> list[beside.Beside]:
+@cache
+def compared(file: str) -> Sequence[beside.Beside]:
     """A file of reference/ beside what is kept of the simulator for it."""
     measured = reference.read(ROOT / "reference" / file)
     cells = measured.cells()
