@@ -104,7 +104,7 @@ class Connections:
     def looks(self) -> Iterator[tuple[str, str, int]]:
         """(label, colour, place in the palette) of each line."""
         for k, one in enumerate(self.shown):
-            yield one.label, palette.base(k), k // len(palette.COLOURS)
+            yield one.label, palette.base(k), palette.turn(k)
 
     def lines(self, condition: Condition | None = None) -> dict[str, list[Block]]:
         """panel -> a block per connection: t in seconds, v in the panel's unit. There is one condition."""

@@ -49,19 +49,9 @@ def spec(
     layout: theme.Layout = theme.WIDE,
 ) -> dict[str, Any]:
     """The figure's Vega-Lite specification; `data=False` leaves named data sets to the page."""
-    if isinstance(run, Observed) and figure not in OF_DATASETS:
-        named = ", ".join(one.name for one in OF_DATASETS)
-        raise UsageError(
-            f'figure: "{figure.name}" is of runs, and {run.dataset.path} is a {run.dataset.kind}; expected {named}.'
-        )
-    check_applies(run, figure)
+    check_applies(run, figure, condition)
     found = written(lambda: figure.chart(run, layout))
     found["config"] = theme.config(layout=layout)
-    if condition and not hasattr(figure, "data"):
-        raise UsageError(
-            f'condition: got {condition} for the figure "{figure.name}", which shows every condition; expected no '
-            "--condition beside it."
-        )
     if data and hasattr(figure, "data"):
         if not 0 <= condition < len(run.conditions):
             last = len(run.conditions) - 1
@@ -89,12 +79,22 @@ def written(draw: Callable[[], Any]) -> dict[str, Any]:
     return found
 
 
-def check_applies(run: ReportRun | Observed | Cohorts, figure: Any) -> None:
-    """Raises UsageError: the figure has nothing to show of it."""
+def check_applies(run: ReportRun | Observed | Cohorts, figure: Any, condition: int = 0) -> None:
+    """Raises UsageError: the figure has nothing to show of it, or no conditions to choose from."""
+    if isinstance(run, Observed) and figure not in OF_DATASETS:
+        named = ", ".join(one.name for one in OF_DATASETS)
+        raise UsageError(
+            f'figure: "{figure.name}" is of runs, and {run.dataset.path} is a {run.dataset.kind}; expected {named}.'
+        )
     if not figure.applies(run):
         what = f"this {run.dataset.kind}" if isinstance(run, Observed) else KINDS[type(run)]
         needs = getattr(figure, "needs", "data it has not")
         raise UsageError(f'figure: "{figure.name}" does not apply to {what}: {figure.title} needs {needs}.')
+    if condition and not hasattr(figure, "data"):
+        raise UsageError(
+            f'condition: got {condition} for the figure "{figure.name}", which shows every condition; expected no '
+            "--condition beside it."
+        )
 
 
 def empty_sets(found: Any) -> dict[str, list[Any]]:

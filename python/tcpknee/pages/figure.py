@@ -52,10 +52,11 @@ class Figure:
         """A picture for every notebook, and what JupyterLab draws by itself."""
         import altair as alt
 
+        spec = self._spec()
         version = alt.SCHEMA_VERSION.lstrip("v").split(".")[0]
         return {
-            "image/svg+xml": export.svg(self._spec),
-            f"application/vnd.vegalite.v{version}+json": self._spec(),
+            "image/svg+xml": export.svg(lambda _: spec),
+            f"application/vnd.vegalite.v{version}+json": spec,
             "text/plain": repr(self),
         }
 
@@ -69,7 +70,7 @@ def figure(run: Any, name: str, *, condition: int = 0) -> Figure:
     has what it draws. `condition` picks the setting of the matrix that a figure over time shows. Raises UsageError:
     there is none, or it does not apply."""
     chosen, found = export.find(name), opened(run)
-    export.spec(found, chosen, condition=condition, data=False)
+    export.check_applies(found, chosen, condition)
     return Figure(found, chosen, condition)
 
 
