@@ -8,17 +8,11 @@ from typing import Any
 import click
 
 from . import completion
-from .options import SEED_MAX, Options, Whole, out_option, planning_options, running_options
+from .options import SEED_MAX, Options, Whole, algorithms_argument, out_option, planning_options, running_options
 
 
 @click.command("compare", short_help="Compare algorithms on one path.")
-@click.argument(
-    "algorithms",
-    metavar="ALGO...",
-    nargs=-1,
-    required=True,
-    shell_complete=completion.of(completion.algorithms, files=True),
-)
+@algorithms_argument
 @click.option("--rate", default="50Mbit/s", show_default=True, help="Rate of the bottleneck, or 'unlimited'.")
 @click.option("--rtt", default="40ms", show_default=True, help="Base round-trip time.")
 @click.option("--loss", help="Loss of data packets: 1.5% at random, or 'periodic 0.1%'.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +14,6 @@ from .options import (
     PATH,
     SEED_MAX,
     Whole,
-    check_of_figures,
     figure_options,
     force_option,
     foreign,
@@ -253,9 +252,7 @@ def report(
     out: Path | None,
     figure: str | None,
     format: str,
-    width: str | None,
-    font: str | None,
-    grey: bool,
+    paper: Mapping[str, Any],
     json: bool,
     quiet: bool,
     **given: Any,
@@ -264,7 +261,6 @@ def report(
 
     knee fleet report rec/edge1 rec/edge2 --by algorithm --min-bytes 1MB --out fleet.html
     """
-    check_of_figures(figure)
     out = out or Path("fleet.html" if figure is None else f"{figure}.{format}")
     free(out)
     from . import blas
@@ -276,7 +272,7 @@ def report(
     with Phase("Comparing", quiet=quiet):
         found = FleetReport(*data, **given)
     with Phase("Drawing", quiet=quiet):
-        file = found.save(out) if figure is None else found.figure(figure).save(out, width=width, font=font, grey=grey)
+        file = found.save(out) if figure is None else found.figure(figure).save(out, **paper)
     if json:
         say.json({"schema": 1, "file": str(file), "figures": found.figures})
         return 0

@@ -7,18 +7,11 @@ import click
 from tcpknee import say
 from tcpknee.errors import KernelUnsupported, UsageError
 
-from . import completion
-from .options import json_option, quiet_option
+from .options import algorithms_argument, json_option, quiet_option
 
 
 @click.command("load", short_help="Put algorithms into the running kernel.")
-@click.argument(
-    "algorithms",
-    nargs=-1,
-    required=True,
-    metavar="ALGO...",
-    shell_complete=completion.of(completion.algorithms, files=True),
-)
+@algorithms_argument
 @click.option("--default-in", metavar="NETNS", help="Make it the default of a network namespace: a name or a PID.")
 @json_option
 @quiet_option

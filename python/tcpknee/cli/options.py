@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -95,6 +96,15 @@ foreign_files = click.option(
 )
 """Of every command that reads scenarios, or a mix of them, from files."""
 
+algorithms_argument = click.argument(
+    "algorithms",
+    metavar="ALGO...",
+    nargs=-1,
+    required=True,
+    shell_complete=completion.of(completion.algorithms, files=True),
+)
+"""Names, and files of the user's."""
+
 json_option = click.option("--json", is_flag=True, help="Print one JSON object instead of text.")
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 
@@ -105,7 +115,14 @@ def out_option(help: str) -> Callable[[Command], Command]:
 
 
 def figure_options(command: Command) -> Command:
-    """Options of every command that writes a page or one figure of it."""
+    """Options of every command that writes a page or one figure of it. It gets `paper`, the words that `pages.save`
+    takes beside a figure's name and file; what is of figures where none was asked for is refused."""
+
+    @functools.wraps(command)
+    def checked(*arguments: Any, width: str | None, font: str | None, grey: bool, **given: Any) -> Any:
+        _check_of_figures(given["figure"])
+        return command(*arguments, paper={"width": width, "font": font, "grey": grey}, **given)
+
     formats = click.Choice(("svg", "png", "pdf"))
     for option in (
         click.option(
@@ -118,12 +135,11 @@ def figure_options(command: Command) -> Command:
         click.option("--format", default="svg", show_default=True, type=formats, help="Format of --figure."),
         click.option("--figure", metavar="NAME", help="Write only this figure."),
     ):
-        command = option(command)
-    return command
+        checked = option(checked)
+    return cast(Command, checked)
 
 
-def check_of_figures(figure: str | None) -> None:
-    """Refuses what is of figures where none was asked for."""
+def _check_of_figures(figure: str | None) -> None:
     given = click.get_current_context().params
     for name in ("format", "width", "font", "grey"):
         if figure is None and is_given(name):

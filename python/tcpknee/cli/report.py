@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tcpknee import say
 from tcpknee.errors import UsageError
 
-from .options import PATH, Whole, check_of_figures, figure_options, force_option, foreign, free, quiet_option
+from .options import PATH, Whole, figure_options, force_option, foreign, free, quiet_option
 
 
 @click.command("report", short_help="Write the report of a folder of tables, or one figure.")
@@ -41,9 +42,7 @@ def command(
     out: Path | None,
     figure: str | None,
     format: str,
-    width: str | None,
-    font: str | None,
-    grey: bool,
+    paper: Mapping[str, Any],
     condition: int | None,
     quiet: bool,
 ) -> int:
@@ -56,7 +55,6 @@ def command(
 
     Example: knee report runs/demo --figure goodput --format pdf --width 3.4in
     """
-    check_of_figures(figure)
     if out is not None:
         free(out)
     from tcpknee.live import profile
@@ -77,9 +75,9 @@ def command(
     if function is not None:
         raise UsageError(f"--function: got {function}, and {run} is no profile; expected a profile or imported stacks.")
     if against is not None:
-        _beside_report(run, against, out, figure, format, width, font, grey, quiet)
+        _beside_report(run, against, out, figure, format, paper, quiet)
         return 0
-    write(run, out, figure, format, width, font, grey, condition, quiet=quiet)
+    write(run, out, figure, format, paper, condition, quiet=quiet)
     return 0
 
 
@@ -88,25 +86,23 @@ def write(
     out: Path | None = None,
     figure: str | None = None,
     format: str = "svg",
-    width: str | None = None,
-    font: str | None = None,
-    grey: bool = False,
+    paper: Mapping[str, Any] | None = None,
     condition: int | None = None,
     tell: Callable[[str], None] = say.line,
     quiet: bool = False,
 ) -> None:
-    """Writes the report, or one figure of it, and says where."""
+    """Writes the report, or one figure of it, and says where. `paper`: as `figure_options` has it."""
     from tcpknee import pages
     from tcpknee.live import trace
     from tcpknee.runs.progress import Phase
 
-    is_trace = trace.is_trace(run)
+    is_trace, paper = trace.is_trace(run), paper or {}
     if condition is not None and not (run / "run.json").is_file() and run.is_dir():
         raise UsageError(
             f"--condition: got {condition} for {run}, which is no run; expected a run, which alone has some."
         )
     if is_trace and figure in (None, "trace"):
-        _trace_report(run, out, figure, format, width, font, grey, tell, quiet)
+        _trace_report(run, out, figure, format, paper, tell, quiet)
         return
     if figure is None:
         if condition is not None:
@@ -121,7 +117,7 @@ def write(
     else:
         target = out or run / f"{figure}.{format}"
         with Phase("Drawing the figure", quiet=quiet):
-            pages.save(run, figure, target, condition=condition or 0, width=width, font=font, grey=grey)
+            pages.save(run, figure, target, condition=condition or 0, **paper)
         tell(f"Figure: {target}")
 
 
@@ -130,9 +126,7 @@ def _trace_report(
     out: Path | None,
     figure: str | None,
     format: str,
-    width: str | None,
-    font: str | None,
-    grey: bool,
+    paper: Mapping[str, Any],
     tell: Callable[[str], None],
     quiet: bool,
 ) -> None:
@@ -143,7 +137,7 @@ def _trace_report(
 
     target = out or run / ("trace.html" if figure is None else f"trace.{format}")
     with Phase("Drawing the figure", quiet=quiet):
-        trace_page.save(trace.read(run), target, export.Paper(width, font, grey))
+        trace_page.save(trace.read(run), target, export.Paper(**paper))
     tell(f"Figure: {target}")
 
 
@@ -163,15 +157,7 @@ def _profile_report(run: Path, against: Path | None, function: str | None, out: 
 
 
 def _beside_report(
-    run: Path,
-    against: Path,
-    out: Path | None,
-    figure: str | None,
-    format: str,
-    width: str | None,
-    font: str | None,
-    grey: bool,
-    quiet: bool,
+    run: Path, against: Path, out: Path | None, figure: str | None, format: str, paper: Mapping[str, Any], quiet: bool
 ) -> None:
     """The page of two traces, captures or recordings, or one figure of both."""
     from tcpknee import pages
@@ -192,7 +178,7 @@ def _beside_report(
             pages.write(found, target)
         else:
             target = out or run / f"{figure}.{format}"
-            pages.save(found, figure, target, width=width, font=font, grey=grey)
+            pages.save(found, figure, target, **paper)
     say.line(f"{'Report' if figure is None else 'Figure'}: {target}")
 
 

@@ -10,21 +10,14 @@ import click
 
 from tcpknee import human, say
 
-from . import completion
-from .options import PATH, SEED_MAX, Whole, json_option, quiet_option
+from .options import PATH, SEED_MAX, Whole, algorithms_argument, json_option, quiet_option
 
 if TYPE_CHECKING:
     from tcpknee.runs.score import Scored
 
 
 @click.command("score", short_help="Score algorithms of your own by a number, at a bounded cost.")
-@click.argument(
-    "algorithms",
-    metavar="ALGO...",
-    nargs=-1,
-    required=True,
-    shell_complete=completion.of(completion.algorithms, files=True),
-)
+@algorithms_argument
 @click.option("--suite", metavar="FILE", type=PATH, help="Scenario that paths are drawn from.  [default: a wide area]")
 @click.option(
     "--seed", type=Whole(0, SEED_MAX >> 1), default=1, show_default=True, help="Of the paths, and of all chance."
