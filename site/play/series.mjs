@@ -2,11 +2,8 @@ import { joined } from "./engine.mjs";
 
 // What the tables say of each flow and of the bottleneck, as lines over time.
 
-const SAMPLES = {
-  snd_cwnd: 1, inflight: 1, snd_ssthresh: 1, srtt_us: 1e-3, min_rtt_us: 1e-3, bytes_read: 1, total_retrans: 1, data_segs_out: 1,
-  delivered_ce: 1, pacing_rate_bits_per_sec: 1e-6, bbr_bw_bits_per_sec: 1e-6, bbr_min_rtt_us: 1e-3,
-};
-const QUEUE = { queue_pkts: 1, queue_delay_us: 1e-3, dropped_pkts: 1, marked_pkts: 1, lost_pkts: 1, sent_bytes: 1 };
+const SAMPLES = { snd_cwnd: 1, inflight: 1, srtt_us: 1e-3, bytes_read: 1, total_retrans: 1, bbr_bw_bits_per_sec: 1e-6, bbr_min_rtt_us: 1e-3 };
+const QUEUE = { queue_pkts: 1, queue_delay_us: 1e-3, dropped_pkts: 1, marked_pkts: 1, lost_pkts: 1 };
 
 // The goodput of an instant is that of the time before it, this long at least.
 const LEAST_WINDOW_S = 0.2;
@@ -17,7 +14,6 @@ export class Series {
     this.queue = { t: [], ...columns(QUEUE) };
     this.window = Math.max(LEAST_WINDOW_S, 2 * rttSeconds);
     this.csv = { flows: "", samples: "", queue: "", events: "" };
-    this.rows = [];
     this.totals = [];
   }
 
@@ -48,8 +44,7 @@ export class Series {
   }
 
   add_flows(text) {
-    const names = ["flow", "algorithm", "goodput_bits_per_sec", "retransmit_pct", "srtt_us_p50", "min_rtt_us"];
-    each(text, names, (cells) => (this.totals[Number(cells.flow)] = cells));
+    each(text, ["flow", "goodput_bits_per_sec"], (cells) => (this.totals[Number(cells.flow)] = cells));
   }
 
   // Mbit/s of what the far end has read in the window before the last sample.
