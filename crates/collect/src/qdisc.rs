@@ -16,7 +16,7 @@ use super::routing::Routing;
 const PACKETS_64: u16 = 8;
 
 /// A qdisc of a device.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Qdisc {
     pub interface: u32,
     pub kind: String,
@@ -52,15 +52,9 @@ pub fn qdiscs(routing: &mut Routing) -> io::Result<Vec<Qdisc>> {
 pub fn qdisc(message: TcMessage) -> Qdisc {
     let mut qdisc = Qdisc {
         interface: message.header.index as u32,
-        kind: String::new(),
         handle: message.header.handle,
         parent: message.header.parent,
-        basic: None,
-        packets: None,
-        queue: None,
-        fq_codel: None,
-        fq: None,
-        options: Vec::new(),
+        ..Qdisc::default()
     };
     let mut app = None;
     for attribute in message.attributes {

@@ -336,12 +336,8 @@ mod tests {
             kind: kind.to_owned(),
             handle: TcHandle::from(0x8001_0000),
             parent: TcHandle::from(0xffff_ffff),
-            basic: None,
-            packets: None,
-            queue: None,
-            fq_codel: None,
-            fq: None,
             options,
+            ..Qdisc::default()
         };
         let mut told = Vec::new();
         settings(&qdisc, &Arc::from("eth0"), &mut |setting| {

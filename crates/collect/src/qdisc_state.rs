@@ -81,12 +81,9 @@ mod tests {
             kind: "fq".to_owned(),
             handle: TcHandle::from(0x8001_0000),
             parent: TcHandle::from(0xffff_ffff),
-            basic: None,
-            packets: None,
-            queue: None,
-            fq_codel: None,
             fq: Some(words),
             options,
+            ..Qdisc::default()
         };
         let row = state(&qdisc, "eth0");
         assert_eq!((&*row.handle, &*row.parent), ("8001:", "root"));
