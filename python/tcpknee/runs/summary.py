@@ -202,9 +202,7 @@ def _total(cell: Mapping[str, Any], part: groups.Part) -> Total:
     return Total(part.cell, dict(cell["axes"]), part.reps, part.values, known)
 
 
-def _warnings(
-    summary: Summary, by_cell: Mapping[int, Mapping[str, Any]], ran: Set[int], failed: Set[int] = frozenset()
-) -> list[str]:
+def _warnings(summary: Summary, by_cell: Mapping[int, Mapping[str, Any]], ran: Set[int], failed: Set[int]) -> list[str]:
     """`ran`: the cells in which programs ran; `failed`: those of which every repetition did."""
     found, verdicts = summary.groups, summary.shown
     counts = {len(group.reps) for group in found}
