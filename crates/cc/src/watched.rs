@@ -44,8 +44,8 @@ impl Call {
         }
     }
 
-    /// Takes down what a call is about to be given. The caller holds both blocks until it has looked at the result: they
-    /// are what the call is judged by, and what is told of it.
+    /// Takes down what a call is about to be given. The caller holds both blocks until it has looked at the result,
+    /// which is compared with them.
     #[inline]
     pub(crate) fn take_down(&mut self, input: &CcIn, out: &CcOut, state: &[u64]) {
         (self.given, self.shown) = (input, *input);

@@ -115,8 +115,7 @@ impl Run {
         self.world.now()
     }
 
-    /// Runs on until somebody decides for the connection of [`Options::agent`], of which there is one; false: the run is over
-    /// before.
+    /// Runs on until the agent of [`Options::agent`] has to decide for its connection; false: the run ended before that.
     pub fn next_decision(&mut self) -> bool {
         self.world.next_decision()
     }

@@ -223,7 +223,7 @@ impl Bottleneck {
         self.whole_loss.is_some()
     }
 
-    /// Is the next TSO packet, of so many packets, lost as a whole?
+    /// Is the whole next TSO packet lost? It has `pkts` packets, which are counted then.
     pub(crate) fn loses_whole(&mut self, pkts: u32) -> bool {
         let lost = self.whole_loss.as_mut().is_some_and(|loss| loss.lose());
         self.counters.lost_pkts += if lost { u64::from(pkts) } else { 0 };

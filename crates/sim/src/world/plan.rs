@@ -78,7 +78,7 @@ fn instance(cell: &Cell, algorithm: &str, params: &[(String, u32)]) -> Result<In
     Ok(Instance::new(found, &params)?)
 }
 
-/// Connections that are closed, of which something may still be under way.
+/// Closed connections whose packets or events may still be under way.
 pub struct Closing {
     pub numbers: Vec<u32>,
     /// How many there are when they are looked at again; no fewer than [`REAP_AT`].
