@@ -320,6 +320,6 @@ def test_a_cell_whose_programs_opened_no_connection_is_not_said_to_lack_a_repeti
     more = [cell(index, [("flow.0.algorithm", name)], name) for index, name in ((1, "reno"), (2, "bbr1"))]
     by_cell = {one["index"]: one for one in [*cells, *more]}
     found = summarise(table, None, list(by_cell.values()))
-    lines = summaries._warnings(found, by_cell, {0, 1})
+    lines = summaries._warnings(found, by_cell, {0, 1}, set())
     assert any(line.startswith("The programs of 1 of 3 cells opened no connection") for line in lines)
     assert any("1 of 3 cells have no repetition yet" in line for line in lines)
