@@ -35,7 +35,7 @@ def test_a_wheel_has_every_file_behind_the_links_of_the_package() -> None:
     """But recipes and descriptions, which are for those who have the tree."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     patterns = [one["path"] for one in project["tool"]["maturin"]["include"] if "wheel" in one["format"]]
-    files = [f"python/tcpknee/{name}" for name in listed("cc", "gallery", "packaging")]
+    files = [f"python/tcpknee/{name}" for name in listed("cc", "gallery", "packaging", "suites")]
     files = [name for name in files if not name.endswith((".md", ".mk", ".def", ".clang-format", "Containerfile"))]
     assert len(files) > 100
     # A star stands for no slash.

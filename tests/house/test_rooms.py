@@ -22,6 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     "runs": {"algorithms", "datasets", "evidence", "kernels"},
     "live": {"datasets", "evidence"},
     "fleet": {"algorithms", "datasets", "evidence", "live", "runs"},
+    "gate": {"evidence", "runs"},
     "gym": {"runs"},
     "whatif": {"algorithms", "datasets", "runs"},
     "doctor": {"algorithms", "calibration", "evidence", "live", "runs"},

@@ -1,0 +1,1 @@
+"""The gate: what an algorithm does on the rows of a suite, beside another one, and whether that is well."""
