@@ -1,0 +1,149 @@
+//! Questions and orders to the kernel by rtnetlink. Source: Linux 6.18, include/uapi/linux/{netlink,rtnetlink}.h.
+
+use std::io;
+use std::os::fd::AsRawFd;
+
+use nix::sys::socket::sockopt::ReceiveTimeout;
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send,
+    setsockopt, socket,
+};
+use nix::sys::time::{TimeVal, TimeValLike};
+
+pub const NEWROUTE: u16 = 24;
+pub const DELROUTE: u16 = 25;
+pub const GETROUTE: u16 = 26;
+pub const NEWQDISC: u16 = 36;
+pub const DELQDISC: u16 = 37;
+pub const GETQDISC: u16 = 38;
+pub const GETFILTER: u16 = 46;
+
+const ERROR: u16 = 2;
+const DONE: u16 = 3;
+
+const REQUEST: u16 = 1;
+const ACK: u16 = 4;
+pub const DUMP: u16 = 0x300;
+pub const REPLACE: u16 = 0x100;
+pub const EXCL: u16 = 0x200;
+pub const CREATE: u16 = 0x400;
+
+const HEAD_BYTES: usize = 16;
+/// The kernel answers with messages of 32 KiB at most.
+const ROOM_BYTES: usize = 1 << 17;
+const ANSWER_SECONDS: i64 = 5;
+/// Of an attribute's type: what is in front says how it is stored.
+const TYPE: u16 = 0x3fff;
+
+/// Asks, and gives the bodies of the answers. An order has none.
+pub fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+    let socket = socket(
+        AddressFamily::Netlink,
+        SockType::Raw,
+        SockFlag::SOCK_CLOEXEC,
+        SockProtocol::NetlinkRoute,
+    )?;
+    bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
+    setsockopt(&socket, ReceiveTimeout, &TimeVal::seconds(ANSWER_SECONDS))?;
+    // A question about one thing is answered by one message, which an ACK follows.
+    let flags = flags | REQUEST | if flags & DUMP == DUMP { 0 } else { ACK };
+    let mut message = Vec::with_capacity(HEAD_BYTES + body.len());
+    message.extend(((HEAD_BYTES + body.len()) as u32).to_ne_bytes());
+    message.extend(kind.to_ne_bytes());
+    message.extend(flags.to_ne_bytes());
+    message.extend(1u32.to_ne_bytes());
+    message.extend(0u32.to_ne_bytes());
+    message.extend(body);
+    send(socket.as_raw_fd(), &message, MsgFlags::empty())?;
+    let mut room = vec![0; ROOM_BYTES];
+    let mut found = Vec::new();
+    loop {
+        let got = recv(socket.as_raw_fd(), &mut room, MsgFlags::empty())?;
+        let mut rest = &room[..got];
+        while rest.len() >= HEAD_BYTES {
+            let length = word(rest, 0) as usize;
+            if !(HEAD_BYTES..=rest.len()).contains(&length) {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            let body = &rest[HEAD_BYTES..length];
+            match half(rest, 4) {
+                DONE => return Ok(found),
+                ERROR => match word(body, 0) as i32 {
+                    0 => return Ok(found),
+                    error => return Err(io::Error::from_raw_os_error(-error)),
+                },
+                _ => found.push(body.to_vec()),
+            }
+            rest = &rest[length.next_multiple_of(4).min(rest.len())..];
+        }
+    }
+}
+
+/// The number of 4 bytes at a place; 0 behind the end.
+pub fn word(bytes: &[u8], at: usize) -> u32 {
+    (bytes.get(at..at + 4)).map_or(0, |part| {
+        u32::from_ne_bytes(part.try_into().expect("4 bytes"))
+    })
+}
+
+fn half(bytes: &[u8], at: usize) -> u16 {
+    (bytes.get(at..at + 2)).map_or(0, |part| {
+        u16::from_ne_bytes(part.try_into().expect("2 bytes"))
+    })
+}
+
+/// The attributes of a body, without what says how they are stored.
+pub fn attributes(mut bytes: &[u8]) -> Vec<(u16, Vec<u8>)> {
+    let mut found = Vec::new();
+    while bytes.len() >= 4 {
+        let length = usize::from(half(bytes, 0));
+        if !(4..=bytes.len()).contains(&length) {
+            break;
+        }
+        found.push((half(bytes, 2) & TYPE, bytes[4..length].to_vec()));
+        bytes = &bytes[length.next_multiple_of(4).min(bytes.len())..];
+    }
+    found
+}
+
+/// The first attribute of a kind.
+pub fn first(attributes: &[(u16, Vec<u8>)], kind: u16) -> Option<&[u8]> {
+    let found = attributes.iter().find(|(one, _)| *one == kind);
+    found.map(|(_, content)| content.as_slice())
+}
+
+/// Attributes as bytes.
+pub fn packed(attributes: &[(u16, Vec<u8>)]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (kind, content) in attributes {
+        bytes.extend(((4 + content.len()) as u16).to_ne_bytes());
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend(content);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+    }
+    bytes
+}
+
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_are_read_as_they_were_packed() {
+        let some = vec![(1, vec![1, 2, 3]), (7, Vec::new()), (9, vec![0; 8])];
+        assert_eq!(attributes(&packed(&some)), some);
+        assert_eq!(first(&some, 7), Some(&[][..]));
+        assert_eq!(first(&some, 8), None);
+    }
+
+    #[test]
+    fn what_claims_to_be_longer_than_its_message_is_left_out() {
+        let mut bytes = packed(&[(1, vec![1, 2, 3, 4])]);
+        bytes[0] = 200;
+        assert_eq!(attributes(&bytes), []);
+    }
+}
