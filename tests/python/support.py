@@ -31,6 +31,45 @@ algorithm = ["cubic", "bbr1"]
 """
 """Two cells of three repetitions, over in a moment."""
 
+SUITE = """
+[suite]
+name   = "mine"
+title  = "Two rows"
+source = "a test"
+date   = "2026-11-27"
+
+[[row]]
+name     = "one"
+question = "Does it carry data?"
+measure  = "new.goodput"
+better   = "more"
+limits   = ["new.goodput >= 1Mbit/s"]
+scenario = '''
+duration = "1s"
+[path]
+rate = "10Mbit/s"
+rtt  = "10ms"
+[[flow]]
+name      = "old"
+algorithm = "BASE"
+[[flow]]
+name      = "new"
+algorithm = "NEW"
+'''
+
+[[row.published]]
+value     = "new.goodput"
+figure    = "9Mbit/s"
+tolerance = "10%"
+source    = "a test"
+
+[[row]]
+name     = "two"
+question = "Is it explained?"
+prose    = "A machine reads no text."
+"""
+"""A suite of one row that is run, and one that is not."""
+
 TYPES = {"i32": pa.int32(), "i64": pa.int64(), "f64": pa.float64(), "bool": pa.bool_()}
 
 

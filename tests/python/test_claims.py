@@ -17,6 +17,7 @@ from tcpknee.errors import KernelUnsupported, RunFolderError
 from tcpknee.evidence.expressions import Chain, Node, Number, Operation, parse, parse_value, terms_in
 from tcpknee.live.qdiscs import Latency
 from tcpknee.runs import api, scenarios
+from tcpknee.runs.other_values import with_values
 from tcpknee.runs.pool import Watcher
 from tcpknee.runs.results import Run
 from tcpknee.runs.terms import OfCells
@@ -33,7 +34,6 @@ from tcpknee.validation.claims.checks import (
 )
 from tcpknee.validation.claims.checks.check import Found, Request, fact, smaller
 from tcpknee.validation.claims.claim import BOTH, Alike, Claim, OnKernel, by_engine
-from tcpknee.validation.claims.quick import with_values
 
 Call = Callable[..., Ended]
 

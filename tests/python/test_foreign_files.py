@@ -63,6 +63,7 @@ OF_NO_FOLDER = {
     "score": "reads files that are named",
     "compare": "reads no folder",
     "conform": "reads files that are named",
+    "gate": "reads files that are named",
     "gallery": "reads results of its own form alone, by the reader that is tested",
     "completion": "reads no folder",
     "help": "reads no folder",

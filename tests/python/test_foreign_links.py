@@ -76,7 +76,7 @@ OTHERS = {
         "shell",
         "snapshot",
     ),
-    *("against", "check", "completion", "help", "new", "score", "trace", "unload", "watch"),
+    *("against", "check", "completion", "gate", "help", "new", "score", "trace", "unload", "watch"),
 }
 """Verbs that read no folder."""
 

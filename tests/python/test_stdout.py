@@ -18,7 +18,7 @@ from pathlib import Path
 import click
 import pytest
 
-from support import SMALL, knee
+from support import SMALL, SUITE, knee
 from tcpknee.cli.app import app
 
 DATA = Path(__file__).parents[2] / "crates/import/tests/data"
@@ -28,6 +28,7 @@ VERBS: dict[str, list[str]] = {
     "run": ["run", "small.toml", "--out", "OUT", "-q"],
     "compare": ["compare", "reno", "--duration", "1s", "--repeat", "1", "--out", "OUT", "-q"],
     "gallery": ["gallery", "demo", "--out", "OUT", "-q"],
+    "gate": ["gate", "reno", "--suite", "./suite.toml", "--out", "OUT", "-q"],
     "list": ["list", "keys"],
     "sql": ["sql", "select * from flows", "RUN"],
     "diff": ["diff", "RUN", "RUN", "-q"],
@@ -133,6 +134,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, small_run: Path) -> Path:
     assert stat.S_ISCHR(full.st_mode) and full.st_rdev == os.makedev(1, 7), "/dev/full is not the kernel's device"
     made = tmp_path_factory.mktemp("stdout")
     (made / "small.toml").write_text(SMALL)
+    (made / "suite.toml").write_text(SUITE)
     (made / "RUN").symlink_to(small_run)
     (made / "access.log").write_text(LINE)
     (made / "ss.txt").write_text(SS)

@@ -7,47 +7,10 @@ from pathlib import Path
 import pytest
 
 import tcpknee
+from support import SUITE
 from tcpknee import _core
 from tcpknee.errors import ScenarioError, UsageError
 from tcpknee.gate import suite
-
-SUITE = """
-[suite]
-name   = "mine"
-title  = "Two rows"
-source = "a test"
-date   = "2026-11-27"
-
-[[row]]
-name     = "one"
-question = "Does it carry data?"
-measure  = "new.goodput"
-better   = "more"
-limits   = ["new.goodput >= 1Mbit/s"]
-scenario = '''
-duration = "1s"
-[path]
-rate = "10Mbit/s"
-rtt  = "10ms"
-[[flow]]
-name      = "old"
-algorithm = "BASE"
-[[flow]]
-name      = "new"
-algorithm = "NEW"
-'''
-
-[[row.published]]
-value     = "new.goodput"
-figure    = "9Mbit/s"
-tolerance = "10%"
-source    = "a test"
-
-[[row]]
-name     = "two"
-question = "Is it explained?"
-prose    = "A machine reads no text."
-"""
 
 
 def written(folder: Path, text: str) -> Path:

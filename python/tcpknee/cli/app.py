@@ -29,6 +29,7 @@ VERBS = {
     "export": "export",
     "fleet": "fleet:group",
     "gallery": "gallery",
+    "gate": "gate",
     "help": "help",
     "import": "importing:group",
     "kernel": "kernel:group",

@@ -19,6 +19,7 @@ from tcpknee.evidence.expect import Outcome
 from tcpknee.evidence.expressions import parse_value, terms_in
 from tcpknee.runs import api, scenarios
 from tcpknee.runs.folder import next_free
+from tcpknee.runs.other_values import with_values
 from tcpknee.runs.pool import Watcher
 from tcpknee.runs.results import Run
 from tcpknee.runs.terms import OfCells
@@ -27,7 +28,6 @@ from tcpknee.writing import replacing
 from . import checks
 from .checks.check import Request
 from .claim import ENGINES, EQUIVALENT, Alike, Claim, OnKernel
-from .quick import with_values
 
 REPRODUCED, PARTLY, NOT_REPRODUCED, UNDECIDED = "reproduced", "partly", "not reproduced", "undecided"
 NOT_TESTABLE = "not testable here"

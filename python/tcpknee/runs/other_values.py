@@ -1,5 +1,4 @@
-"""The text of a scenario of the gallery with other values for some keys: the short form of a claim, and another
-seed."""
+"""The text of a scenario with other values for some keys: the short form of a claim, another seed, one cell of many."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ def with_values(text: str, values: Mapping[str, str]) -> str:
     """Each key of `values` (`duration`, `path.rtt`), which the text has on a line of its own, with its value, which is
     TOML.
 
-    Lines keep their numbers, so that an error points into the file of the gallery.
+    Lines keep their numbers, so that an error points into the file that it is of.
     """
     table, missing, lines = "", dict(values), []
     for line in text.split("\n"):

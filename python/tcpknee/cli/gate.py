@@ -1,0 +1,146 @@
+"""`knee gate`."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import click
+
+from tcpknee import human, say
+
+from . import completion
+from .options import PATH, SEED_MAX, Engines, Whole, foreign, foreign_files, json_option, name_list, quiet_option
+
+_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def _seconds(context: click.Context, option: click.Parameter, given: str | None) -> float | None:
+    if given is None:
+        return None
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(s|min|h)", given)
+    if not found:
+        raise click.BadParameter(f'got "{given}"; expected a length of time such as 90s, 10min or 1h.')
+    return float(found[1]) * _UNITS[found[2]]
+
+
+@click.command("gate", short_help="Say what a change to congestion control does, row by row.")
+@click.argument("algorithm", metavar="ALGO", shell_complete=completion.of(completion.algorithms, files=True))
+@click.option(
+    "--against",
+    metavar="ALGO",
+    default="cubic",
+    show_default=True,
+    shell_complete=completion.of(completion.algorithms, files=True),
+    help="What it is measured beside: also the competitor whose harm is told.",
+)
+@click.option("--suite", metavar="NAME|FILE", help="Rows to run.  [default: rfc9743]")
+@click.option("--rfc9743", is_flag=True, help="The criteria of RFC 9743 decide too, in the order of the RFC.")
+@click.option(
+    "--engine", type=Engines(), default="sim", show_default=True, help="What runs the rows; several are told in turn."
+)
+@click.option(
+    "--kernel",
+    metavar="NAMES",
+    default="",
+    callback=name_list,
+    shell_complete=completion.of(completion.kernels_and_releases, lists=True),
+    help="Whose rules hold, or with --engine guest which kernels boot.",
+)
+@click.option("--seed", type=Whole(0, SEED_MAX), default=1, show_default=True, help="Of all chance, the same for both.")
+@click.option(
+    "--budget", metavar="TIME", callback=_seconds, help="Begin no row after so long, such as 10min; missing rows fail."
+)
+@click.option("--workers", type=Whole(min=1), help="Repetitions at once; by default one per processor.")
+@click.option(
+    "--out", "-o", metavar="DIR", type=PATH, help="Folder for the report and reproducers.  [default: runs/gate-ALGO-N]"
+)
+@click.option("--junit", metavar="FILE", type=PATH, help="Write the rows as test cases of JUnit too.")
+@click.option(
+    "--format", "kind", type=click.Choice(("text", "md")), default="text", show_default=True, help="Of what is printed."
+)
+@foreign
+@json_option
+@quiet_option
+@foreign_files
+def command(
+    algorithm: str,
+    against: str,
+    suite: str | None,
+    rfc9743: bool,
+    engine: str,
+    kernel: tuple[str, ...],
+    seed: int,
+    budget: float | None,
+    workers: int | None,
+    out: Path | None,
+    junit: Path | None,
+    kind: str,
+    json: bool,
+    quiet: bool,
+) -> int:
+    """Run an algorithm and another one through a suite, on the same seeds, and say what is worse.
+
+    ALGO is a name, a file (./mine.c, a kernel's tcp_x.c), or a file of a git revision (./mine.c@HEAD~1). The exit code
+    is 1 when a row is worse than with the other algorithm, when the algorithm crashed, or when the time did not do.
+
+    \b
+      knee gate ./mine.c --rfc9743
+      knee gate ./tcp_cubic.c --against ./tcp_cubic.c@HEAD~1 --budget 10min --junit gate.xml
+    """
+    if rfc9743 and suite not in (None, "rfc9743"):
+        raise click.UsageError(f"--rfc9743: got it with --suite {suite}; expected one of them.")
+    begun = time.monotonic()
+    from tcpknee.gate import candidates, judging, report
+    from tcpknee.gate import suite as suites
+    from tcpknee.runs.folder import next_free
+    from tcpknee.runs.progress import Line
+    from tcpknee.writing import replacing
+
+    from . import running
+
+    rows = suites.find(suite or "rfc9743")
+    stem = re.sub(r"[^\w.-]+", "-", Path(algorithm.partition("@")[0]).stem)
+    folder = out or next_free(running.RUNS, f"gate-{stem}")
+    new, base = candidates.of("knee gate", algorithm, against, folder)
+    passed = True
+    told: list[str] = []
+    objects = []
+    for name in engine.split(","):
+        gate = judging.Gate(
+            rows,
+            new,
+            base,
+            folder / name if "," in engine else folder,
+            engine=name,
+            kernels=kernel,
+            seed=seed,
+            deadline=begun + budget if budget is not None else None,
+            workers=workers,
+        )
+        with Line(quiet=quiet, lines=True) as progress:
+            found = gate.run(progress)
+        written = {
+            "gate.json": report.json_bytes(gate, found, by_criteria=rfc9743),
+            "junit.xml": report.junit(gate, found, by_criteria=rfc9743),
+            "badge.json": report.badge(gate, found, by_criteria=rfc9743),
+            "report.md": "\n".join([*report.markdown(gate, found, by_criteria=rfc9743), ""]).encode(),
+        }
+        for file_name, content in written.items():
+            with replacing(gate.folder / file_name, make=True) as file:
+                file.write(content)
+        if junit is not None:
+            with replacing(junit, make=True) as file:
+                file.write(written["junit.xml"])
+        objects.append(report.as_json(gate, found, by_criteria=rfc9743))
+        passed &= report.verdict(found, by_criteria=rfc9743)[0]
+        as_text = report.lines(gate, found, say.room(), by_criteria=rfc9743)
+        told += report.markdown(gate, found, by_criteria=rfc9743) if kind == "md" else as_text
+        told.append("")
+    if json:
+        say.json({"schema": report.SCHEMA, "gates": objects}, allow_nan=False)
+    else:
+        say.lines(told[:-1])
+        say.warn(f"Report: {folder}, after {human.duration(int((time.monotonic() - begun) * 1e9))}.")
+    return 0 if passed else 1

@@ -1,0 +1,94 @@
+"""The algorithms that a gate is asked of: by name, by a file, or by a file of a git revision, `./mine.c@HEAD~1`.
+
+The sources of files are copied beside the scenarios that name them, so that the folder runs by itself anywhere.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tcpknee import algorithms, reading
+from tcpknee.algorithms import building, naming
+from tcpknee.errors import UsageError
+from tcpknee.runs import compose
+from tcpknee.writing import replacing
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """`word` is what the user wrote, `label` what reports call it; `text` stands in scenarios, as TOML has it;
+    `of_file` is what was compiled, None of a name; `sha256` that of the sources."""
+
+    word: str
+    label: str
+    text: str
+    of_file: naming.Named | None = None
+    sha256: str = ""
+
+    @property
+    def words(self) -> str:
+        """Which it is."""
+        return f"{self.label} ({self.word}, sha256 {self.sha256[:12]})" if self.of_file else self.label
+
+
+def of(option: str, new: str, base: str, folder: Path) -> tuple[Candidate, Candidate]:
+    """Both; sources go into `folder`, below `new` and `base`. Raises `UsageError`, which begins with what `option` it
+    was given by."""
+    words = {"new": new, "base": base}
+    files = {role: _copied(word, folder, role) for role, word in words.items() if _is_file(word)}
+    # Scenarios name them by their path in the folder.
+    named = dict(zip(files, naming.named(building.of_sources(*one) for one in files.values()), strict=True))
+    found = []
+    for role, word in words.items():
+        if one := named.get(role):
+            quoted, digest = compose.quoted(one.built.path), one.built.digest
+            found.append(Candidate(word, one.built.name, quoted, one, digest))
+        else:
+            (name,) = algorithms.chosen(option if role == "new" else "--against", [word])
+            found.append(Candidate(word, name, compose.quoted(name)))
+    if found[0].label == found[1].label and new != base:
+        found = [replace(one, label=f"{one.label} ({role})") for one, role in zip(found, words, strict=True)]
+    return found[0], found[1]
+
+
+def _is_file(word: str) -> bool:
+    return naming.is_path(word.partition("@")[0])
+
+
+def _copied(word: str, folder: Path, role: str) -> tuple[str, Mapping[str, str]]:
+    """Copies the file with what it includes; its path in `folder`, and the texts by their names."""
+    path, _, revision = word.partition("@")
+    read = _of_revision(word, revision) if revision else reading.program
+    if revision == "" and "@" in word:
+        raise UsageError(f"{word}: got no revision behind the @; expected one that git knows, as in {path}@HEAD~1.")
+    sources, _ = building.gather(word, path if "/" in path else f"./{path}", read)
+    for name, text in sources.items():
+        with replacing(folder / role / name, make=True) as file:
+            file.write(text.encode())
+    return f"{role}/{next(iter(sources))}", sources
+
+
+def _of_revision(word: str, revision: str) -> reading.ReadFile:
+    """Reads files as a revision of git has them; nothing is checked out."""
+
+    def read(path: str) -> tuple[str, bool]:
+        place = Path(path)
+        if revision.startswith("-"):
+            raise UsageError(f'{word}: got the revision "{revision}"; expected one that git knows, such as HEAD~1.')
+        words = ["git", "-C", str(place.parent), "cat-file", "blob", f"{revision}:./{place.name}"]
+        try:
+            done = subprocess.run(words, capture_output=True, check=False)
+        except FileNotFoundError:
+            raise OSError("git is not installed, which knows the revision") from None
+        if done.returncode != 0:
+            said = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1].removeprefix("fatal: ")
+            raise OSError(f"git says: {said}")
+        try:
+            return done.stdout.decode("utf-8"), True
+        except UnicodeDecodeError:
+            raise OSError("it is no text in UTF-8") from None
+
+    return read
