@@ -267,6 +267,18 @@ def test_compare_runs_on_the_kernel(tmp_path: Path) -> None:
 
 @pytest.mark.slow("it is in real time")
 @pytest.mark.timed
+def test_a_run_ends_by_its_budget_with_whole_blocks(tmp_path: Path) -> None:
+    text = 'duration = "300ms"\nrepeat = 3\n[path]\nrate = "20Mbit/s"\nrtt = "10ms"\n[[flow]]\n'
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(text + 'algorithm = ["cubic", "reno"]\n')
+    run = tcpknee.run(scenario, engine="kernel", out=tmp_path / "run", budget="1h,1kB")
+    assert run.meta["ending"] == {"until_decided": False, "budget": "1h,1kB", "by": "bytes", "blocks": 1}
+    assert [(entry["cell"], entry["rep"]) for entry in run.meta["repetitions"]] == [(0, 0), (1, 0)]
+    assert run.complete
+
+
+@pytest.mark.slow("it is in real time")
+@pytest.mark.timed
 def test_flows_cross_their_own_hops_of_a_path_of_two(tmp_path: Path) -> None:
     in_lab("run", scenario(tmp_path, HOPS), "--out", "run", cwd=tmp_path)
     run = tcpknee.open(tmp_path / "run")

@@ -232,7 +232,7 @@ def test_a_run_that_is_taken_back_leaves_no_folder_that_it_made(tmp_path: Path) 
 def test_going_on_with_a_run_that_ends_before_its_first_repetition_removes_nothing(
     tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **named: object) -> None:
         raise KeyboardInterrupt
 
     path = tmp_path / "run"

@@ -6,13 +6,16 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from tcpknee.runs import engines
 
 from . import completion
+
+if TYPE_CHECKING:
+    from tcpknee.runs.ending import Ending
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -185,6 +188,8 @@ class Options:
     allow_host_settings: bool = False
     measure: tuple[str, ...] = ()
     kernel: tuple[str, ...] = ()
+    until_decided: bool = False
+    budget: str = ""
     cluster: str | None = None
     parts: str | None = None
 
@@ -192,6 +197,13 @@ class Options:
     def engines(self) -> list[str]:
         """The engines that were named, or the simulator."""
         return (self.engine or "sim").split(",")
+
+    @property
+    def ending(self) -> Ending:
+        """What ends a run early."""
+        from tcpknee.runs.ending import Ending
+
+        return Ending(self.until_decided, self.budget)
 
     @property
     def of_engine(self) -> dict[str, Any]:
@@ -259,6 +271,17 @@ def planning_options(command: Command) -> Command:
             callback=name_list,
             help="With --engine kernel: measure what a repetition costs the host; some of timers, packets, polls, "
             "softirqs, wakeups, stacks, softnet with commas between (docs/profile.md).",
+        ),
+        click.option(
+            "--until-decided",
+            is_flag=True,
+            help="With --engine kernel: no more repetitions once every comparison is decided; `repeat` is the most.",
+        ),
+        click.option(
+            "--budget",
+            metavar="TIME,BYTES",
+            default="",
+            help="With --engine kernel: no repetition beyond it, such as 10min, 5GB or 10min,5GB.",
         ),
         click.option("--report", is_flag=True, help="Write DIR/report.html besides."),
         click.option("--dry-run", is_flag=True, help="Print the cells, their BDP and buffer, and run nothing."),

@@ -115,6 +115,8 @@ def _resume(files: Sequence[Path], options: Options) -> int:
             engine=options.engine,
             kernel=options.kernel or None,
             **options.of_engine,
+            until_decided=options.until_decided,
+            budget=options.budget,
             cluster=options.cluster,
             parts=options.parts,
             watcher=watcher,

@@ -12,7 +12,7 @@ from typing import Any
 
 from tcpknee import _core, human, provenance, say
 from tcpknee.kernels import cache
-from tcpknee.runs import api, compose, doubts, engines_text, manifest, output, progress
+from tcpknee.runs import api, compose, doubts, engines, engines_text, manifest, output, progress
 from tcpknee.runs.folder import next_free
 from tcpknee.runs.results import Run
 
@@ -50,10 +50,18 @@ def run_all(jobs: Iterable[Job], options: Options) -> int:
             for name in api.kernels_of(job.scenario, job.file, "guest"):
                 cache.find(name)
         parent = job.out or next_free(RUNS, job.stem)
-        beside = [_run(job, replace(options, engine=name), parent / name) for name in options.engines]
+        beside = [_run(job, _of_one(options, name), parent / name) for name in options.engines]
         show_beside(beside, options, first=not runs)
         runs += beside
     return end(runs, options)
+
+
+def _of_one(options: Options, engine: str) -> Options:
+    """The options for one of several engines: beside one in real time, what is simulated ends as it always does."""
+    ends = engines.in_real_time(engine) or not any(map(engines.in_real_time, options.engines))
+    if not ends:
+        options = replace(options, until_decided=False, budget="")
+    return replace(options, engine=engine)
 
 
 def _run(job: Job, options: Options, out: Path) -> Run:
@@ -68,6 +76,7 @@ def _run(job: Job, options: Options, out: Path) -> Run:
             force=options.force,
             engine=engine,
             **options.of_engine,
+            ending=options.ending,
             cluster=options.cluster,
             parts=options.parts,
             watcher=progress.watcher(quiet=options.quiet),

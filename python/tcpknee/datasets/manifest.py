@@ -46,6 +46,8 @@ _CELL: Shape = {
     "flows": [{"group": WHOLE, "name": TEXT, "algorithm": TEXT, "workload": TEXT, "count": WHOLE}],
 }
 
+_MEASURED = ("rtt_us", "rate_bits_per_sec", "loss_pct", "bytes")
+
 _RUN: Shape = {
     "status": TEXT,
     "title": TEXT,
@@ -77,6 +79,8 @@ _RUN: Shape = {
             }
         ]
     ),
+    "path_measured": Optional([{"block": WHOLE, **{name: Optional(OrNull(NUMBER)) for name in _MEASURED}}]),
+    "ending": Optional({"until_decided": FLAG, "budget": TEXT, "by": TEXT, "blocks": WHOLE}),
     "failed": Optional([{"cell": WHOLE, "rep": WHOLE, "words": TEXT, "call": Optional(TEXT)}]),
     "versions": Optional({}),
     "host": {"kernel": TEXT},

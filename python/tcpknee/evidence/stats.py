@@ -114,9 +114,10 @@ def while_looking(values: npt.ArrayLike, *, of: int = 1) -> Estimate | None:
     return Estimate(mean, mean - half, mean + half, n, identical=half == 0)
 
 
-def ratio(quotients: npt.ArrayLike) -> Estimate | None:
+def ratio(quotients: npt.ArrayLike, *, looking: bool = False) -> Estimate | None:
     """The ratio of two measured quantities from its value in each unit: the geometric mean, and the 95 % interval
     of the mean logarithm. So a / b is exactly 1 / (b / a). None where there is no value, or one that is not above 0.
+    `looking`: the interval is that of `while_looking`.
     """
     known = np.asarray(quotients, dtype=np.float64)
     known = known[~np.isnan(known)]
@@ -128,7 +129,7 @@ def ratio(quotients: npt.ArrayLike) -> Estimate | None:
         return Estimate(1.0, 1.0, 1.0, found.n, identical=True)
     if found.identical or found.n == 1:
         return found
-    logarithms = estimate(np.log(known))
+    logarithms = (while_looking if looking else estimate)(np.log(known))
     assert logarithms is not None
     return logarithms.map(lambda value: float(np.exp(value)))
 

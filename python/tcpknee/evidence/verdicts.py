@@ -12,6 +12,7 @@ from . import metrics, written
 from .stats import (
     FURTHEST_ADVICE,
     LEAST_TO_ADVISE,
+    LEAST_TO_LOOK,
     MINIMAL_EFFECT,
     Estimate,
     Floats,
@@ -23,6 +24,7 @@ from .stats import (
     ratio,
     ratio_apart,
     units_for,
+    while_looking,
 )
 
 SMALL = 0.01
@@ -69,7 +71,7 @@ class Verdict:
     interval holds equality) or "single" (one unit: no interval, no verdict). `shared`: both shared a path and
     the values are per member. `too_wide`: the interval holds equality and is too wide to decide `MINIMAL_EFFECT`;
     `units_needed` would then do. It is None where the units at hand are fewer than `LEAST_TO_ADVISE`, or
-    where it would be more than `FURTHEST_ADVICE` times as many.
+    where it would be more than `FURTHEST_ADVICE` times as many, and where one looked (`compare`).
     """
 
     metric: str
@@ -118,25 +120,32 @@ def shown(verdicts: list[Verdict]) -> list[Verdict]:
     return [verdict for verdict in verdicts if verdict.primary] or verdicts
 
 
-def compare(pairs: Iterable[Pair], unit: Unit) -> list[Verdict]:
-    """A verdict for each pair and metric that both have a value of. `unit`: what the values are of."""
-    found = (_compare(pair, name, unit) for pair in pairs for name in pair.metrics)
+def compare(pairs: Iterable[Pair], unit: Unit, *, looking: bool = False) -> list[Verdict]:
+    """A verdict for each pair and metric that both have a value of. `unit`: what the values are of. `looking`: whether
+    more units are measured depends on the verdicts, which is so from `LEAST_TO_LOOK` paired units on; their intervals
+    hold all the same."""
+    found = (_compare(pair, name, unit, looking=looking) for pair in pairs for name in pair.metrics)
     return [verdict for verdict in found if verdict is not None]
 
 
-def _compare(pair: Pair, name: str, unit: Unit) -> Verdict | None:
+def _compare(pair: Pair, name: str, unit: Unit, *, looking: bool) -> Verdict | None:
     left, right = apart(pair, name) if pair.apart else paired(pair, name)
     if not len(left) or not len(right):
         return None
     is_ratio = bool(np.all(left > 0) and np.all(right > 0))
+    looked = looking and not pair.apart and len(left) >= LEAST_TO_LOOK
     if pair.apart:
         found = ratio_apart(left, right) if is_ratio else difference_apart(left, right)
+    elif is_ratio:
+        found = ratio(right / left, looking=looked)
     else:
-        found = ratio(right / left) if is_ratio else estimate(right - left)
+        found = while_looking(right - left) if looked else estimate(right - left)
     assert found is not None
     decision = _decision(found, 1.0 if is_ratio else 0.0)
     too_wide, needed = False, None
-    if decision == "none shown":
+    if decision == "none shown" and looked:
+        too_wide = _is_wide(found, float(np.mean(left)), is_ratio=is_ratio)
+    elif decision == "none shown":
         too_wide, needed = _needed(left, right, is_ratio=is_ratio, apart=pair.apart)
     verdict = Verdict(
         metric=name,
@@ -153,7 +162,7 @@ def _compare(pair: Pair, name: str, unit: Unit) -> Verdict | None:
         text="",
         primary=name in (pair.primary or pair.metrics[:1]),
     )
-    return replace(verdict, text=_text(verdict, unit) + (pair.limit if verdict.primary else ""))
+    return replace(verdict, text=_text(verdict, unit, looked=looked) + (pair.limit if verdict.primary else ""))
 
 
 def paired(pair: Pair, name: str) -> tuple[Floats, Floats]:
@@ -202,6 +211,14 @@ def _needed(left: Floats, right: Floats, *, is_ratio: bool, apart: bool) -> tupl
     return True, needed if n >= LEAST_TO_ADVISE and needed <= FURTHEST_ADVICE * n else None
 
 
+def _is_wide(found: Estimate, left: float, *, is_ratio: bool) -> bool:
+    """The first of what `_needed` tells, of an interval as it is."""
+    assert found.low is not None and found.high is not None
+    if is_ratio:
+        return math.log(found.high / found.low) / 2 > math.log(1 + MINIMAL_EFFECT)
+    return (found.high - found.low) / 2 > MINIMAL_EFFECT * left > 0
+
+
 def greater_first(verdict: Verdict) -> tuple[str, str, str, str]:
     """Who has more, who has less, how much more, and its interval: `("bbr1", "cubic", "21.0×", "[19.4, 22.5]")`."""
     flip = verdict.found.mean < (1 if verdict.scale == "ratio" else 0)
@@ -213,7 +230,7 @@ def greater_first(verdict: Verdict) -> tuple[str, str, str, str]:
     return more, less, *written.quantity(found, metrics.BY_NAME[verdict.metric].kind)
 
 
-def _text(verdict: Verdict, unit: Unit) -> str:
+def _text(verdict: Verdict, unit: Unit, *, looked: bool) -> str:
     """One sentence, the greater first: `goodput: bbr1 is 21.0× cubic [19.4, 22.5]: better`."""
     metric = metrics.BY_NAME[verdict.metric]
     of = f"{metric.label} per flow" if verdict.shared and metric.how == "sum" else metric.label
@@ -240,7 +257,7 @@ def _text(verdict: Verdict, unit: Unit) -> str:
     n = verdict.found.n
     if verdict.units_needed is not None:
         return f"{text}, about {verdict.units_needed} {unit.many} would do"
-    if n < LEAST_TO_ADVISE:
+    if n < LEAST_TO_ADVISE or looked:
         return text
     return f"{text}, more than {FURTHEST_ADVICE * n} {unit.many} would be needed"
 

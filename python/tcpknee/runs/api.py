@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from os import PathLike
@@ -25,7 +25,8 @@ from tcpknee.human import suggest
 from tcpknee.kernels import cache
 from tcpknee.say import printable
 
-from . import calls, compose, engines, manifest, named_files, pool, tables
+from . import calls, compose, engines, looking, manifest, named_files, pool, tables
+from .ending import NEVER, Ending
 from .folder import RunFolder
 from .job import Job
 from .pool import Key, Watcher
@@ -52,6 +53,8 @@ def run(
     allow_host_settings: bool = False,
     measure: Sequence[str] = (),
     kernel: str | Sequence[str] | None = None,
+    until_decided: bool = False,
+    budget: str = "",
     workers: int | None = None,
     cluster: str | None = None,
     parts: str | None = None,
@@ -70,8 +73,10 @@ def run(
     build of each algorithm also where the kernel has its own; `programs_as_root`: there, root's programs of the
     scenario run as root, and not as the user who called sudo, or nobody; `allow_host_settings`: there, as root, what
     the scenario asks for and the kernel has for the whole machine is set, and put back after the run; `measure`: there,
-    instruments for what a repetition costs the host (docs/profile.md). `workers`: repetitions at once, by default one
-    per processor, which changes no result of the simulator; one on the kernel. `cluster`: the address of a Dask
+    instruments for what a repetition costs the host (docs/profile.md). In real time: `until_decided`: no more
+    repetitions once every comparison is decided; `budget`: nor beyond "10min", "5GB" or "10min,5GB". `workers`:
+    repetitions at once, by default one per processor, which changes no result of the simulator; one in real time.
+    `cluster`: the address of a Dask
     scheduler whose workers run it; `parts`: where these leave finished units, a folder or a URL that fsspec knows, by
     default in `out`; with `resume` also where those of earlier sessions are taken from (docs/cluster.md).
     Raises `ScenarioError`, `EngineError`, `RunFolderError`, `ClusterError`; Ctrl-C keeps finished repetitions in `out`
@@ -105,6 +110,7 @@ def run(
             programs_as_root=programs_as_root,
             allow_host_settings=allow_host_settings,
             measure=measure,
+            ending=Ending(until_decided, budget),
             workers=workers,
             cluster=cluster,
             parts=parts,
@@ -124,6 +130,8 @@ def compare(
     out: str | PathLike[str] | None = None,
     engine: str = "sim",
     bpf: bool = False,
+    until_decided: bool = False,
+    budget: str = "",
     workers: int | None = None,
     watcher: Watcher | None = None,
     rate: str | Sequence[str] = _RATE,
@@ -133,7 +141,8 @@ def compare(
     """Compares algorithms on one path: each in a cell of its own, or sharing one as in `compare("cubic:1,bbr1:2")`.
 
     Settings: `loss buffer queue duration warmup repeat seed workload kernel`, and others of a scenario by their dotted
-    path in `set={"sender.initcwnd": 20}`. A list is an axis. Raises as `run` does.
+    path in `set={"sender.initcwnd": 20}`. A list is an axis. `until_decided` and `budget` as in `run`. Raises as `run`
+    does.
     """
     if unknown := next((name for name in settings if name not in compose.SETTINGS), None):
         known = ["rate", "rtt", *compose.SETTINGS]
@@ -145,7 +154,10 @@ def compare(
     folder = Path(out) if out is not None else None
     try:
         text = compose.comparison(algorithms, rate=rate, rtt=rtt, **settings)
-        return run_text(text, "<compare>", out=folder, engine=engine, bpf=bpf, workers=workers, watcher=watcher)
+        ending = Ending(until_decided, budget)
+        return run_text(
+            text, "<compare>", out=folder, engine=engine, bpf=bpf, ending=ending, workers=workers, watcher=watcher
+        )
     except ScenarioError as error:
         raise error.renamed("compare()", lambda key: _argument(key, settings.get("set"))) from None
 
@@ -253,6 +265,7 @@ def run_text(
     programs_as_root: bool = False,
     allow_host_settings: bool = False,
     measure: Sequence[str] = (),
+    ending: Ending = NEVER,
     workers: int | None = None,
     cluster: str | None = None,
     parts: str | None = None,
@@ -269,6 +282,7 @@ def run_text(
     if count < 1:
         raise UsageError(f"workers: got {count}; expected 1 or more.")
     scenario = scenario or parse(text, file, stored=stored)
+    looking.check(ending, engine, scenario.cells, scenario.repeat, len(scenario.expects))
     watcher = watcher or Watcher()
     kernels = kernels_of(scenario, file, engine)
     guests = [cache.find(name).facts() for name in kernels] if engine == "guest" else []
@@ -288,6 +302,7 @@ def run_text(
         user=user if has_programs else None,
         allow_host_settings=allow_host_settings,
         measure=tuple(measure),
+        ending=ending,
     )
     if out is None:
         return _run_in_memory(job, meta, count, watcher)
@@ -376,17 +391,25 @@ def _check_cluster(
 
 def _run_in_memory(job: Job, meta: dict[str, Any], workers: int, watcher: Watcher) -> Run:
     parts: dict[Key, dict[str, Any]] = {}
-    keys = pool.order(len(job.scenario.cells), job.scenario.repeat)
+    keys = _order(job, meta["engine"])
     session, began = manifest.session(workers), time.monotonic()
-    failures = _execute(job, meta["engine"], keys, 0, parts.__setitem__, workers, watcher)
+    looks = looking.Looking(job.ending, job.scenario.cells)
+    failures = _execute(job, meta["engine"], keys, 0, parts.__setitem__, workers, watcher, looks=looks)
     if failures:
         raise failures[min(failures)]
     session |= {"wall_sec": round(time.monotonic() - began, 3), "repetitions": len(parts)}
     notes = {key: tables.take_note(parts[key]["flows"])[1] for key in sorted(parts)}
     told = manifest.repetitions(meta["engine"], notes)
+    told |= {"ending": looks.told()} if job.ending else {}
     run = Run({"schema": 1, **meta, **told, "status": "complete", "sessions": [session]}, None, parts)
     run.meta = {**run.meta, "cells": _cautioned(job, run, workers, watcher)}
     return run
+
+
+def _order(job: Job, engine: str, kept: Iterable[Key] = ()) -> list[Key]:
+    """What is still to run: in real time in blocks, in whose order no cell is favoured by a path that changes."""
+    seed = job.scenario.seed if engines.in_real_time(engine) else None
+    return pool.order(len(job.scenario.cells), job.scenario.repeat, kept, seed=seed)
 
 
 def _cautioned(job: Job, run: Run, workers: int, watcher: Watcher, on: Cluster | None = None) -> list[dict[str, Any]]:
@@ -413,9 +436,11 @@ def _execute(
     workers: int,
     watcher: Watcher,
     on: Cluster | None = None,
+    *,
+    looks: looking.Looking,
 ) -> dict[Key, AlgorithmFailed]:
-    """Runs the repetitions of `keys` beside `kept` that are there already; the tables of each go to `take`. Returns
-    those that an algorithm from a file ended."""
+    """Runs the repetitions of `keys` beside `kept` that are there already, until `looks` ends it; the tables of each
+    go to `take`. Returns those that an algorithm from a file ended."""
     with ExitStack() as stack:
         with watcher.phase("Loading the algorithms into the kernel"):
             chosen = stack.enter_context(engines.of(name, job))
@@ -425,7 +450,18 @@ def _execute(
             if on:
                 on.run(keys, take, watcher)
                 return {}
-            return pool.execute(chosen, keys, take, cancel=_core.Cancel(), workers=workers, watcher=watcher)
+            cancel = _core.Cancel()
+            if not job.ending:
+                return pool.execute(chosen, keys, take, cancel=cancel, workers=workers, watcher=watcher)
+
+            def taken(key: Key, found: Any) -> None:
+                take(key, found)
+                looks.take(key, found)
+
+            failures: dict[Key, AlgorithmFailed] = {}
+            for block in looks.blocks(keys):
+                failures |= pool.execute(chosen, block, taken, cancel=cancel, workers=workers, watcher=watcher)
+            return failures
         finally:
             watcher.stop()
 
@@ -446,6 +482,8 @@ def _run_in_folder(
     if resume:
         begun = folder.read_json()
         meta = {**meta, **{name: begun[name] for name in ("file", "command", "sessions")}}
+        if not job.ending:
+            job = replace(job, ending=Ending.of_stored(begun.get("ending")))
     try:
         streams = folder if meta["engine"] == "sim" and on is None and not job.scenario.algorithm_files else None
         job = replace(job, output=folder.output, parts=streams)
@@ -479,7 +517,7 @@ def _fill(
 ) -> Run:
     """Runs what is missing, then merges; an interruption merges what there is and keeps the parts. `on`: the cluster
     that runs it, whose workers keep finished units in `parts`."""
-    cells, repeat, name = len(job.scenario.cells), job.scenario.repeat, meta["engine"]
+    name = meta["engine"]
     if meta["sessions"] and folder.read_json()["status"] == "complete":
         folder.remove_parts()
         return Run(folder.read_json(), folder.path)
@@ -500,12 +538,19 @@ def _fill(
         with watcher.phase("Checking the workers"):
             session |= on.open(job, meta, folder.path, parts)
     sessions = [*meta["sessions"], session]
+    missing = _order(job, name, kept)
+    looks = looking.Looking(job.ending, job.scenario.cells)
+    if job.ending:
+        meta |= {"ending": looks.told()}
+        for key in kept:
+            looks.take(key, folder.read_part(key, looking.TABLES))
     folder.write_json({**meta, "sessions": sessions})
-    missing = pool.order(cells, repeat, kept)
     failures: dict[Key, AlgorithmFailed] = {}
     try:
         take = folder.keep_part if job.parts else folder.write_part
-        failures = _execute(job, name, missing, len(kept), take, workers, watcher, on)
+        failures = _execute(job, name, missing, len(kept), take, workers, watcher, on, looks=looks)
+        if job.ending:
+            meta |= {"ending": looks.told()}
     finally:
         done = folder.parts()
         session |= {"wall_sec": round(time.monotonic() - began, 3), "repetitions": len(done) - len(kept)}

@@ -78,10 +78,15 @@ def of(name: str, job: Job) -> Iterator[Any]:
         yield found
 
 
+def in_real_time(name: str) -> bool:
+    """Whether its clock does not stop, so that repetitions take time from each other, and what a path does meanwhile is
+    in them."""
+    return name == "kernel"
+
+
 def default_workers(name: str) -> int:
-    """How many repetitions run at once: one per processor that this process may use; one on the kernel, where they
-    would take time from each other that the clock does not stop for."""
-    return 1 if name == "kernel" else len(os.sched_getaffinity(0))
+    """How many repetitions run at once: one per processor that this process may use; one in real time."""
+    return 1 if in_real_time(name) else len(os.sched_getaffinity(0))
 
 
 def runs_programs(cells: Sequence[Mapping[str, Any]]) -> bool:

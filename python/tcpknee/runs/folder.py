@@ -189,6 +189,13 @@ class RunFolder:
         except OSError as error:
             raise cannot_write(self.path, error, resumable=bool(self.parts())) from None
 
+    def read_part(self, key: Key, names: Iterable[str]) -> dict[str, pa.Table]:
+        """Those tables of a repetition that was kept. Raises RunFolderError."""
+        try:
+            return {name: pq.read_table(file) for name in names if (file := self._part_file(key, name)).exists()}
+        except (OSError, pa.ArrowInvalid) as error:
+            raise RunFolderError(f"{self._part_file(key, _LAST)}: cannot be read: {error}.") from None
+
     def bring_home(self, stores: Iterable[Store]) -> None:
         """Takes over the units that this run lacks and that earlier sessions finished on a cluster."""
         have = set(self.parts())

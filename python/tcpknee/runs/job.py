@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from tcpknee.errors import EngineError
 
+from .ending import NEVER, Ending
+
 if TYPE_CHECKING:
     from tcpknee import _core
 
@@ -24,7 +26,7 @@ class Job:
     `parts`: the folder that a simulated repetition's rows go to while it runs; None keeps them in memory. `bpf`: the
     kernel engine takes our build of an algorithm also where the kernel has its own. `user`: who the scenario's programs
     run as; None where it has none. `allow_host_settings`: what the kernel has for the whole machine may be set.
-    `measure`: instruments for what a repetition costs the host, of the kernel engine.
+    `measure`: instruments for what a repetition costs the host, of the kernel engine. `ending`: what ends it early.
     """
 
     scenario: _core.Scenario
@@ -36,6 +38,7 @@ class Job:
     user: User | None = None
     allow_host_settings: bool = False
     measure: tuple[str, ...] = ()
+    ending: Ending = NEVER
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from tcpknee.evidence.metrics import BY_NAME
 from tcpknee.evidence.stats import Estimate
 from tcpknee.say import aligned
 
-from . import doubts, manifest
+from . import doubts, drift, ending, manifest
 from .summary import Group, Total
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def as_json(runs: Sequence[Run]) -> dict[str, Any]:
             for run in runs
             for one in run.summary.over_paths
         ],
+        "drifts": [{"scenario": run.meta["file"], **one.json()} for run in runs for one in run.drifts],
         "expectations": [
             {"scenario": run.meta["file"], **outcome.json()} for run in runs for outcome in run.expectations
         ],
@@ -61,6 +62,7 @@ def as_json(runs: Sequence[Run]) -> dict[str, Any]:
                 "failed": any(doubt.failed for doubt in run.doubts),
                 "seed": run.meta["seed"],
                 "repeat": run.meta["repeat"],
+                **({"ending": run.meta["ending"]} if "ending" in run.meta else {}),
                 "folder": str(run.folder) if run.folder else None,
             }
             for run in runs
@@ -258,7 +260,7 @@ def _head(run: Run) -> Iterator[str]:
         facts.append(f"on {manifest.kernel_of(meta)}")
         users = (lab.get("programs_ran_as") for lab in meta.get("labs", []))
         facts += sorted({f"programs as {user['user']} (uid {user['uid']})" for user in users if user})
-    facts.append(human.counted(meta["repeat"], "repetition"))
+    facts.append(human.counted(meta.get("ending", {}).get("blocks") or meta["repeat"], "repetition"))
     seeds = {manifest.seed_of(meta, cell) for cell in meta["cells"]}
     if len(seeds) == 1:
         facts[-1] += f", seed {seeds.pop()}"
@@ -311,6 +313,9 @@ def _after(run: Run) -> Iterator[str]:
             yield f"  {verdict.text}" + _where(run, verdict)
         if len(verdicts) > _VERDICTS_SHOWN:
             yield f"  and {len(verdicts) - _VERDICTS_SHOWN} more; --json has all of them"
+    if how := [*filter(None, [ending.text(run.meta)]), *drift.lines(run)]:
+        yield ""
+        yield from how
     if run.expectations:
         yield ""
         yield "Expectations"

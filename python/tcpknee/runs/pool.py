@@ -59,11 +59,18 @@ class Engine(Protocol):
     ) -> Any: ...
 
 
-def order(cells: int, repeat: int, kept: Iterable[Key] = ()) -> list[Key]:
+def order(cells: int, repeat: int, kept: Iterable[Key] = (), *, seed: int | None = None) -> list[Key]:
     """What is still to run. All cells of a repetition come before the next repetition, so that an interrupted run
-    holds pairs."""
+    holds pairs. `seed`: a repetition is a block of `evidence.blocks`, in whose order its cells come."""
+    from tcpknee.evidence import blocks
+
     done = set(kept)
-    return [(cell, rep) for rep in range(repeat) for cell in range(cells) if (cell, rep) not in done]
+    every = (
+        (cell, rep)
+        for rep in range(repeat)
+        for cell in (range(cells) if seed is None else blocks.order(cells, rep, seed))
+    )
+    return [key for key in every if key not in done]
 
 
 def execute(

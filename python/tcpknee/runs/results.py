@@ -18,6 +18,7 @@ from tcpknee.errors import MissingColumn, MissingTable, UsageError
 from . import tables
 
 if TYPE_CHECKING:
+    from tcpknee.evidence.blocks import Drift
     from tcpknee.evidence.expect import Outcome
     from tcpknee.evidence.published import Beside
 
@@ -156,7 +157,17 @@ class Run:
         queue = self.batches("queue", groups.OF_QUEUE) if offers else None
         ended = Counter(entry["cell"] for entry in self.meta.get("failed", ()))
         failed = {cell for cell, count in ended.items() if count == self.meta["repeat"]}
-        return summary.summarise(self.flows, queue, self.meta["cells"], programs, cpu, host_costs, failed)
+        looking = self.meta.get("ending", {}).get("until_decided", False)
+        return summary.summarise(
+            self.flows, queue, self.meta["cells"], programs, cpu, host_costs, failed, looking=looking
+        )
+
+    @cached_property
+    def drifts(self) -> list[Drift]:
+        """Whether the path changed while a run in real time went on, by quantity."""
+        from .drift import of_run
+
+        return of_run(self)
 
     @cached_property
     def doubts(self) -> list[Doubt]:

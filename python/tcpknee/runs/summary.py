@@ -17,7 +17,16 @@ import pyarrow as pa
 
 from tcpknee.datasets.table import Table
 from tcpknee.evidence.metrics import BY_NAME, LIMITED_BY, SIZES, Sizes, compared, of_sizes, primary
-from tcpknee.evidence.stats import FURTHEST_ADVICE, LEAST_TO_ADVISE, MINIMAL_EFFECT, Estimate, Floats, Unit, estimate
+from tcpknee.evidence.stats import (
+    FURTHEST_ADVICE,
+    LEAST_TO_ADVISE,
+    LEAST_TO_LOOK,
+    MINIMAL_EFFECT,
+    Estimate,
+    Floats,
+    Unit,
+    estimate,
+)
 from tcpknee.evidence.verdicts import Pair, Side, Verdict, compare, shown
 from tcpknee.human import counted
 
@@ -94,12 +103,15 @@ def summarise(
     cpu: pa.Table | None = None,
     host_costs: pa.Table | None = None,
     failed: Set[int] = frozenset(),
+    *,
+    looking: bool = False,
 ) -> Summary:
     """Summary of a run's tables; `cells` as in `run.json`. A column of `flows` is read at a time, and of `queue` its
     columns `groups.OF_QUEUE` are taken a few rows at a time.
 
     Without `queue` no use of the link; `programs` gives groups of external programs what those measured themselves;
     `cpu` and `host_costs` give cells what their hosts spent. `failed`: the cells of which every repetition did.
+    `looking`: repetitions were added until the verdicts were decided.
     """
     by_cell = {int(cell["index"]): cell for cell in cells}
     of_flows = groups.of_flows(flows, by_cell, programs)
@@ -107,9 +119,17 @@ def summarise(
     of_cells = hosts.added(groups.of_cells(flows, queue, by_cell), of_flows, by_cell, cpu, host_costs)
     totals = [_total(by_cell[part.cell], part) for part in of_cells]
     pairs = list(_pairs(found))
-    summary = Summary(found, totals, compare(pairs, REPETITION), over_paths(pairs))
+    summary = Summary(found, totals, compare(pairs, REPETITION, looking=looking), over_paths(pairs))
     ran = set(programs["cell"].to_pylist()) if programs is not None else set()
     return replace(summary, warnings=_warnings(summary, by_cell, ran, failed))
+
+
+def is_decided(flows: pa.Table, cells: Sequence[Mapping[str, Any]], programs: pa.Table | None = None) -> bool:
+    """Whether every verdict that text shows is: a difference, or an interval that is narrow enough."""
+    by_cell = {int(cell["index"]): cell for cell in cells}
+    found = [_group(by_cell[part.cell], part) for part in groups.of_flows(Table(flows), by_cell, programs)]
+    verdicts = shown(compare(_pairs(found), REPETITION, looking=True))
+    return bool(verdicts) and all(one.n >= LEAST_TO_LOOK and not one.too_wide for one in verdicts)
 
 
 def _pairs(found: Sequence[Group]) -> Iterator[Pair]:

@@ -1,0 +1,66 @@
+"""What ends a run in real time before its last repetition: that its comparisons are decided, or a budget."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tcpknee import _core, human
+from tcpknee.errors import UsageError
+
+_BYTES = re.compile(r"(\d+(?:\.\d+)?)\s*([kMGT]?)(i?)B")
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What ends a run early. Nothing of it: it has all its repetitions."""
+
+    until_decided: bool = False
+    budget: str = ""
+
+    def __bool__(self) -> bool:
+        return self.until_decided or bool(self.budget)
+
+    @staticmethod
+    def of_stored(found: Mapping[str, Any] | None) -> Ending:
+        """As `run.json` has it."""
+        return Ending(found["until_decided"], found["budget"]) if found else Ending()
+
+    @property
+    def most(self) -> tuple[float | None, float | None]:
+        """Seconds and bytes. Raises `UsageError`."""
+        most_sec = most_bytes = None
+        for part in filter(None, (part.strip() for part in self.budget.split(","))):
+            size = _BYTES.fullmatch(part)
+            if size and most_bytes is None:
+                base = 1024 if size[3] else 1000
+                most_bytes = float(size[1]) * base ** " kMGT".index(size[2] or " ")
+            elif size or most_sec is not None:
+                raise UsageError(f'budget: got "{self.budget}"; expected a time, a size, or one of each, as 10min,5GB.')
+            else:
+                try:
+                    most_sec = _core.duration_ns("budget", part) / 1e9
+                except UsageError:
+                    raise UsageError(
+                        f'budget: got "{part}"; expected a time such as 10min, a size such as 5GB, or both with a '
+                        "comma between."
+                    ) from None
+        return most_sec, most_bytes
+
+
+NEVER = Ending()
+"""Of a run that has all its repetitions."""
+
+_BY = {"decided": "every comparison is decided", "time": "the budget of time", "bytes": "the budget of bytes"}
+
+
+def text(meta: Mapping[str, Any]) -> str | None:
+    """How a run ended early, as a sentence; None: it did not."""
+    found = meta.get("ending")
+    if not found or found["by"] == "repeat":
+        return None
+    done = f"after {human.counted(found['blocks'], 'block')} of up to {meta['repeat']:,}"
+    intervals = "" if not found["until_decided"] else " Intervals of verdicts hold at 95 % whenever one looks."
+    return f"Ended {done}: {_BY[found['by']]}{' is used up' if found['by'] != 'decided' else ''}.{intervals}"

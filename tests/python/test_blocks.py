@@ -1,0 +1,266 @@
+"""How comparisons in real time are laid out: the order of blocks, drift of the path, and ends before the last block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tcpknee import _core
+from tcpknee.errors import UsageError
+from tcpknee.evidence import blocks
+from tcpknee.evidence.stats import LEAST_TO_LOOK, Unit
+from tcpknee.evidence.verdicts import Pair, Side, Verdict, compare
+from tcpknee.runs import api, ending, engines, looking, output, pool, tables
+from tcpknee.runs.ending import Ending
+from tcpknee.runs.looking import Looking
+
+BLOCK = Unit("block", "blocks")
+
+
+def test_a_linear_drift_cancels() -> None:
+    """Over two blocks in a row each member has the same mean time, so that what grows evenly is the same for all."""
+    for members, seed in ((2, 1), (3, 7), (8, 1 << 62)):
+        for pair in range(20):
+            ranks = np.zeros(members)
+            for block in (2 * pair, 2 * pair + 1):
+                drawn = blocks.order(members, block, seed)
+                assert sorted(drawn) == list(range(members))
+                for place, member in enumerate(drawn):
+                    ranks[member] += block * members + place
+            assert len(set(ranks.tolist())) == 1
+
+
+def test_orders_are_drawn_from_the_seed() -> None:
+    def orders(seed: int) -> list[list[int]]:
+        return [blocks.order(4, block, seed) for block in range(40)]
+
+    assert orders(1) == orders(1) != orders(2)
+    firsts = [drawn[0] for seed in range(50) for drawn in orders(seed)]
+    assert min(firsts.count(member) for member in range(4)) > 0.8 * len(firsts) / 4
+    # As it was on the day it was made, on every machine.
+    assert orders(1)[:2] == [[3, 0, 2, 1], [1, 2, 0, 3]]
+
+
+def test_repetitions_in_real_time_come_in_blocks() -> None:
+    every = pool.order(3, 4, seed=5)
+    assert [rep for _, rep in every] == [rep for rep in range(4) for _ in range(3)]
+    assert [cell for cell, rep in every if rep == 1] == [cell for cell, rep in every if rep == 0][::-1]
+    # What goes on goes on in the same order.
+    assert pool.order(3, 4, kept=every[:5], seed=5) == every[5:]
+
+
+def _verdict(left: list[float], right: list[float], *, looking: bool = False) -> Verdict:
+    name = "goodput_bits_per_sec"
+    sides = [Side(label, np.arange(len(one)), {name: np.array(one)}) for label, one in (("a", left), ("b", right))]
+    [found] = compare([Pair(*sides, (name,), False, (0, 1), {})], BLOCK, looking=looking)
+    return found
+
+
+def _aa(measure: Callable[[float], float], count: int, seed: int) -> tuple[list[float], list[float]]:
+    """Two members that are the same, in blocks; `measure` at a place of the run from 0 to 1."""
+    found: tuple[list[float], list[float]] = ([], [])
+    for block in range(count):
+        for place, member in enumerate(blocks.order(2, block, seed)):
+            found[member].append(measure((2 * block + place + 0.5) / (2 * count)))
+    return found
+
+
+def _changing(rng: np.random.Generator) -> Callable[[float], float]:
+    """A path whose rate falls or rises by 20 % somewhere in the middle half, with 2 % of noise."""
+    at, after = rng.uniform(0.25, 0.75), rng.choice((0.8, 1.2))
+    return lambda when: float((after if when >= at else 1.0) * np.exp(0.02 * rng.standard_normal()))
+
+
+def test_a_path_that_changes_makes_no_difference_of_equals() -> None:
+    """In 100 runs of one algorithm against itself, at most 5 % are wrong; one half after the other would be always."""
+    wrong = apart = told = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        left, right = _aa(_changing(rng), 12, seed)
+        wrong += _verdict(left, right).decision != "none shown"
+        told += blocks.drifts({"goodput": np.sqrt(np.array(left) * np.array(right))})[0].shown
+        changing = _changing(rng)
+        halves = [[changing((half + place / 12) / 2) for place in range(12)] for half in (0, 1)]
+        apart += _verdict(*halves).decision != "none shown"
+    assert wrong <= 5
+    assert told >= 90, told
+    assert apart >= 90
+
+
+def test_looking_after_each_block_stays_right() -> None:
+    """The same where each block may be the last one, once the interval is decided."""
+    wrong = 0
+    for seed in range(100):
+        left, right = _aa(_changing(np.random.default_rng(seed)), 40, seed)
+        for n in range(LEAST_TO_LOOK, 41):
+            found = _verdict(left[:n], right[:n], looking=True)
+            if found.decision in ("more", "less"):
+                wrong += 1
+            if found.decision in ("more", "less") or not found.too_wide:
+                break
+    assert wrong <= 5
+
+
+@pytest.mark.long
+def test_simulated_paths_that_change_make_no_difference_of_equals() -> None:
+    """The same with the simulator in the place of the path: 100 runs of ten blocks, each repetition with chance of its
+    own."""
+    wrong = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        at, after = rng.uniform(0.25, 0.75), rng.choice((0.8, 1.2))
+
+        def measure(when: float, rng: np.random.Generator = rng, at: float = at, after: float = after) -> float:
+            rate = 20e6 * (after if when >= at else 1.0)
+            text = (
+                f'duration = "2s"\nwarmup = "500ms"\nseed = {rng.integers(1 << 31)}\n[path]\nrate = "{rate:.0f}bit/s"\n'
+                'rtt = "20ms"\nloss = "0.2%"\n[[flow]]\nalgorithm = "cubic"\n'
+            )
+            flows = tables.as_table(_core.parse(text, "aa.toml").run_cell(0, 0).flows)
+            return float(flows["goodput_bits_per_sec"][0].as_py())
+
+        wrong += _verdict(*_aa(measure, 10, seed)).decision != "none shown"
+    assert wrong <= 5
+
+
+def test_drift_finds_steps_and_slopes() -> None:
+    rng = np.random.default_rng(3)
+    noise = np.exp(0.03 * rng.standard_normal(16))
+    step = np.where(np.arange(16) < 9, 1.0, 0.8)
+    [found] = blocks.drifts({"rate": step * noise})
+    assert found.shown and found.after == 9 and found.change == pytest.approx(0.8, rel=0.05)
+    [slope] = blocks.drifts({"rate": np.linspace(1, 1.3, 16) * noise})
+    assert slope.shown and slope.change > 1
+    assert not blocks.drifts({"rate": step[:7]}), "fewer blocks tell nothing"
+    gaps = np.r_[step, np.full(4, np.nan)]
+    assert blocks.drifts({"rate": gaps})[0].blocks == 16
+
+
+def test_a_steady_path_is_said_to_drift_in_few_runs() -> None:
+    """At most 5 %, of several quantities together; by shuffles and by the limit for many blocks."""
+    for count, runs in ((12, 150), (450, 150)):
+        wrong = 0
+        for seed in range(runs):
+            rng = np.random.default_rng(seed)
+            series = {what: np.exp(rng.standard_normal(count)) for what in ("rate", "rtt", "loss")}
+            wrong += any(one.shown for one in blocks.drifts(series))
+        assert wrong <= 0.05 * runs + 2 * np.sqrt(0.05 * 0.95 * runs)
+
+
+CELLS = [
+    {
+        "index": index,
+        "axes": [("flow.0.algorithm", name)],
+        "duration_ns": 10**9,
+        "warmup_ns": 0,
+        "flows": [{"group": 0, "name": name, "algorithm": name, "workload": "bulk", "count": 1}],
+    }
+    for index, name in enumerate(("cubic", "reno"))
+]
+
+
+@pytest.fixture(scope="module")
+def rows() -> Callable[[int, int, float], pa.Table]:
+    """A row of `flows`, of a real one with another goodput."""
+    text = 'duration = "200ms"\n[path]\nrate = "20Mbit/s"\nrtt = "10ms"\n[[flow]]\nalgorithm = "cubic"\n'
+    real = tables.as_table(_core.parse(text, "a.toml").run_cell(0, 0).flows).to_pylist()[0]
+    schema = tables.as_table(_core.parse(text, "a.toml").run_cell(0, 0).flows).schema
+
+    def row(cell: int, rep: int, goodput: float) -> pa.Table:
+        name = CELLS[cell]["flows"][0]["name"]  # type: ignore[index]
+        told = {"cell": cell, "rep": rep, "goodput_bits_per_sec": goodput, "name": name, "algorithm": name}
+        return pa.Table.from_pylist([{**real, **told, "bytes_sent": 1_000_000}], schema=schema)
+
+    return row
+
+
+def _looked(asked: Ending, rows: Callable[[int, int, float], pa.Table], better: float, noise: float) -> Looking:
+    rng = np.random.default_rng(1)
+    looks = Looking(asked, CELLS)
+    for block in looks.blocks(pool.order(2, 60, seed=1)):
+        for cell, rep in block:
+            goodput = 1e7 * (better if cell else 1.0) * np.exp(noise * rng.standard_normal())
+            looks.take((cell, rep), {"flows": rows(cell, rep, float(goodput))})
+    return looks
+
+
+def test_a_run_ends_when_it_is_decided(rows: Callable[[int, int, float], pa.Table]) -> None:
+    decided = Ending(until_decided=True)
+    told = _looked(decided, rows, 1.3, 0.02).told()
+    assert (told["by"], told["blocks"]) == ("decided", LEAST_TO_LOOK)
+    told = _looked(decided, rows, 1.0, 0.02).told()
+    assert (told["by"], told["blocks"]) == ("decided", LEAST_TO_LOOK), "so narrow that no difference of 5 % is left"
+    later = _looked(decided, rows, 1.0, 0.09).told()
+    assert later["by"] == "decided" and LEAST_TO_LOOK < later["blocks"] < 60
+    assert _looked(decided, rows, 1.0, 0.6).told()["by"] == "repeat"
+
+
+def test_a_budget_is_kept(rows: Callable[[int, int, float], pa.Table]) -> None:
+    looks = _looked(Ending(budget="1h,9MB"), rows, 1.0, 0.1)
+    assert (looks.by, looks.told()["blocks"]) == ("bytes", 4), "a fifth block would end at 10 MB"
+    # What an earlier session sent counts, too.
+    again = Looking(looks.ending, CELLS)
+    for key, found in looks.kept.items():
+        again.take(key, found)
+    assert list(again.blocks(pool.order(2, 60, looks.kept, seed=1))) == []
+    assert again.by == "bytes"
+    short = _looked(Ending(budget="1ns"), rows, 1.0, 0.1)
+    assert (short.by, short.told()["blocks"]) == ("time", 0)
+    meta = {"ending": looks.told(), "repeat": 60}
+    assert ending.text(meta) == "Ended after 4 blocks of up to 60: the budget of bytes is used up."
+
+
+@pytest.mark.parametrize(
+    ("asked", "engine", "repeat", "words"),
+    [
+        (Ending(budget="10min"), "sim", 5, "budget: got it with the engine sim; expected one in real time"),
+        (Ending(until_decided=True), "kernel", 5, "until_decided: got 5 repetitions; expected 16"),
+        (Ending(budget="5GB,6GB"), "kernel", 5, 'budget: got "5GB,6GB"; expected a time, a size, or one of each'),
+        (Ending(budget="lots"), "kernel", 5, 'budget: got "lots"; expected a time such as 10min'),
+        (Ending(budget="1s"), "kernel", 5, "budget: got 1 s; expected 5 s or more"),
+    ],
+)
+def test_what_cannot_end_a_run_is_refused(asked: Ending, engine: str, repeat: int, words: str) -> None:
+    with pytest.raises(UsageError) as error:
+        looking.check(asked, engine, CELLS, repeat, 0)
+    assert words in str(error.value)
+
+
+def test_budgets_are_read() -> None:
+    assert Ending(budget="10min,5GB").most == (600.0, 5e9)
+    assert Ending(budget="1.5GiB").most == (None, 1.5 * 2**30)
+    assert not Ending() and Ending(budget="10min")
+
+
+def test_an_interval_of_looking_is_wider_and_begins_late() -> None:
+    rng = np.random.default_rng(2)
+    left, right = (np.exp(0.05 * rng.standard_normal(30)).tolist() for _ in "ab")
+    for n, same in ((LEAST_TO_LOOK - 1, True), (LEAST_TO_LOOK, False)):
+        plain, looked = (_verdict(left[:n], right[:n], looking=looking) for looking in (False, True))
+        assert (plain.found == looked.found) == same
+    assert looked.low is not None and plain.low is not None and looked.low < plain.low
+    assert "would" not in looked.text, "how many blocks it takes, the run finds out"
+
+
+def test_a_run_ends_by_its_budget_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole way, with the simulator as an engine in real time."""
+    monkeypatch.setattr(engines, "in_real_time", lambda name: True)
+    monkeypatch.setattr(engines, "default_workers", lambda name: 1)
+    text = 'duration = "300ms"\nrepeat = 12\n[path]\nrate = "20Mbit/s"\nrtt = "10ms"\nloss = "0.5%"\n[[flow]]\n'
+    run = api.run(text + 'algorithm = ["cubic", "reno"]\n', budget="1h,10MB")
+    assert run.meta["ending"]["by"] == "bytes"
+    blocks_done = run.meta["ending"]["blocks"]
+    assert 2 < blocks_done < 12
+    cells = run.flows.arrow()["cell"].to_pylist()
+    assert cells.count(0) == cells.count(1) == blocks_done
+    told = "\n".join(output.lines(run))
+    assert f"{blocks_done} repetitions, seed 1" in told
+    assert f"Ended after {blocks_done} blocks of up to 12: the budget of bytes is used up." in told
+    assert "Drift of the path: " in told
+    assert output.as_json([run])["runs"][0]["ending"] == run.meta["ending"]
+    with pytest.raises(UsageError, match="until_decided: got a scenario with"):
+        expected = '[[expect]]\nassert = "cubic.goodput > reno.goodput"\n'
+        api.run(text.replace("12", "20") + f'algorithm = ["cubic", "reno"]\n{expected}', until_decided=True)
