@@ -74,6 +74,7 @@ OF_NO_FOLDER = {
     "new": "reads no folder",
     "profile": "writes into a free folder",
     "record": "reads segments alone (test_foreign_folders.py)",
+    "redteam": "reads files that are named",
     "shell": "reads no folder",
     "snapshot": "reads no folder",
     "trace": "writes into a free folder",

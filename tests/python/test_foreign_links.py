@@ -73,6 +73,7 @@ OTHERS = {
         "profile",
         "recommend",
         "record",
+        "redteam",
         "shell",
         "snapshot",
     ),

@@ -61,6 +61,7 @@ VERBS: dict[str, list[str]] = {
     "recommend": ["recommend", "--role", "data-centre", "-q"],
     "snapshot": ["snapshot"],
     "doctor": ["doctor", "--explain", "bbr-without-fq"],
+    "redteam": ["redteam", "bbr1", "--runs", "1", "-q"],
     "record": ["record", "--for", "200ms", "--every", "100ms", "--out", "OUT", "-q"],
     "watch": ["watch", "--once", "--every", "100ms"],
     "kernel add": ["kernel", "add", "6.12", "-q"],
@@ -106,6 +107,8 @@ INSTEAD = {
     "following.follow = lambda *_, **__: Of(look=Of(json=dict, crossed=None), told=[])",
     "whatif": "from types import SimpleNamespace as Of; from tcpknee.whatif import request; "
     "request.answered = lambda *_, **__: Of(refused='', json={})",
+    "redteam": "from types import SimpleNamespace as Of; from tcpknee.redteam import request; "
+    "request.answered = lambda *_, **__: Of(told=[], searched=1, spent=0, over=False)",
     "conform": "from tcpknee.validation.conformance import conform, overlay; "
     "conform.run = conform.compare = conform.verdicts = overlay.write = lambda *_, **__: []",
 }

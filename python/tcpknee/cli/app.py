@@ -39,6 +39,7 @@ VERBS = {
     "profile": "profile",
     "recommend": "recommend",
     "record": "record",
+    "redteam": "redteam",
     "report": "report",
     "run": "run",
     "score": "score",

@@ -1,0 +1,143 @@
+"""`knee redteam`: what is drawn can be run, finds repeat, are small, and are what their files show."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import tcpknee
+from support import Ended, refused
+from tcpknee import _core
+from tcpknee.errors import ScenarioError
+from tcpknee.redteam.cases import Case, drawn, mutated, nearby
+from tcpknee.redteam.judging import Question, Runs, Sides, judged
+from tcpknee.redteam.knobs import EVERY
+from tcpknee.redteam.objectives import EVERY as OBJECTIVES
+from tcpknee.redteam.objectives import NOTHING
+from tcpknee.redteam.shrink import shrunk
+
+Call = Callable[..., Ended]
+SIDES = Sides("bbr1", "cubic", "bbr1", "cubic")
+CROWDED = Case.of({"path.rate": 10.0, "path.buffer": 0.5, "flow.count": 4.0, "path.jitter": 0.1, "sender.hz": "1000"})
+
+
+def test_what_is_drawn_is_a_scenario_or_has_too_small_a_buffer() -> None:
+    chance, refusals = Random(1), 0
+    for _ in range(400):
+        case = drawn(chance)
+        for one in (case, mutated(case, chance), nearby(case, chance)):
+            try:
+                _core.parse(one.text("bbr1", "cubic", 1), "drawn.toml")
+            except ScenarioError as error:
+                assert "path.buffer" in str(error) and (not one.has_room or "path.trace" in one), (str(error), one)
+                refusals += one.has_room
+    assert refusals < 12
+
+
+def test_every_objective_has_a_score_of_whatever_is_drawn() -> None:
+    chance = Random(5)
+    for place in range(40):
+        case = drawn(chance, ("late.count", "other.count") if place % 2 else ())
+        runs = Runs(SIDES, place)
+        for one in OBJECTIVES:
+            score, words = judged(Question(case, one.name, next(iter(case), "") if one.of_key else ""), runs)
+            assert 0 <= max(score, 0.0) < 1e4 and (words or score <= 0), (one.name, case)
+
+
+@pytest.mark.parametrize("knob", EVERY, ids=lambda knob: knob.name)
+def test_each_knob_reaches_the_scenario(knob) -> None:  # type: ignore[no-untyped-def]
+    chance = Random(2)
+    wanted = [knob.name, *(("late.count", "other.count") if "." in knob.name else ())]
+    case = next(one for one in iter(lambda: drawn(chance, wanted), None) if knob.name in one)
+    # A path without its rate has no policer's rate either.
+    if knob.name != "path.trace":
+        case = case.without("path.trace")
+    assert case.text("bbr1", "cubic", 1) != case.without(knob.name).text("bbr1", "cubic", 1)
+
+
+def test_what_means_nothing_beside_the_rest_is_not_kept() -> None:
+    assert "sender.steal" not in Case.of({"sender.steal": 50.0})
+    full = Case.of({"sender.costs": '"published"', "sender.steal": 50.0, "sender.steal_slice": 3.0})
+    assert full.without("sender.costs") == Case()
+
+
+def test_a_find_is_made_small_and_its_cause_is_found_once() -> None:
+    asked = Question(CROWDED, "loss")
+    find, runs = shrunk((SIDES, 1, asked, ()))
+    assert find is not None and runs > 20
+    assert set(find.asked.case) < set(CROWDED) and "path.jitter" not in find.asked.case
+    assert find.of_seeds >= 3 and find.of_nearby >= 10
+    assert find.asked.case.text("bbr1", "cubic", 1, sampled=False).count("\n") <= 16
+    # As it would be found again.
+    again, _ = shrunk((SIDES, 1, find.asked, (find.asked,)))
+    assert again is None or again.asked.cause != find.asked.cause
+
+
+def test_a_plain_path_is_no_find_but_what_a_judge_wants() -> None:
+    runs = Runs(Sides("cubic", "reno", "cubic", "reno"), 1)
+    for one in OBJECTIVES:
+        assert judged(Question(Case(), one.name, one.wanted[0][0] if one.of_key else ""), runs)[0] < 1
+    assert judged(Question(Case.of({"path.rate": 5.0, "path.buffer": 9.0}), "standing-queue"), runs)[0] >= 1
+    refused_one = Case.of({"path.rate": 0.5, "path.rtt": 0.2})
+    assert judged(Question(refused_one, "loss"), runs) == NOTHING
+
+
+def test_the_finds_known_of_old_are_judged_as_such() -> None:
+    """bbr1's loss in a short buffer, its collapse under stolen time, 3.10's slow-down by GRO, DCTCP beside CUBIC."""
+    runs = Runs(SIDES, 1)
+    shallow = Case.of({"flow.count": 4.0})
+    stolen = Case.of({"sender.costs": '"published"', "sender.steal": 80.0})
+    assert judged(Question(shallow, "loss"), runs)[0] >= 1
+    assert judged(Question(stolen, "collapse", "sender.steal"), runs)[0] >= 1
+    merged: dict[str, float | str] = {"path.rate": 1000.0, "path.rtt": 4.0, "receiver.gro": "true"}
+    merged |= {"receiver.rx_coalesce": 500.0, "flow.workload": '"transfer"', "flow.bytes": 512.0}
+    scores = {
+        kernel: judged(
+            Question(Case.of({**merged, "kernel": f'"{kernel}"'}), "costly-setting", "receiver.gro"),
+            Runs(Sides("cubic", "reno", "cubic", "reno"), 1),
+        )[0]
+        for kernel in ("3.10", "7.2")
+    }
+    assert scores["3.10"] >= 1 > scores["7.2"]
+    marked: dict[str, float | str] = {"path.rate": 200.0, "path.rtt": 5.0, "path.buffer": 4.0, "path.queue": '"step"'}
+    marked |= {"path.step.ce_packets": 20.0, "sender.tcp_ecn": "1", "receiver.algorithm": '"dctcp"', "other.count": 1.0}
+    dctcp = Runs(Sides("dctcp", "cubic", "dctcp", "cubic"), 1)
+    assert judged(Question(Case.of(marked), "unfairness"), dctcp)[0] >= 1
+
+
+def test_finds_are_the_same_with_any_number_of_workers_and_their_files_run(call: Call, tmp_path: Path) -> None:
+    words = ("redteam", "bbr1", "--runs", "100", "--seed", "3", "--json", "-q")
+    one = call(*words, "--workers", "1", "--out", str(tmp_path / "one"))
+    two = call(*words, "--workers", "2", "--out", str(tmp_path / "two"))
+    assert one.code == two.code == 1
+    assert one.out == two.out
+    found = json.loads(one.out)
+    assert not found["time_was_over"]
+    assert any(find["objective"] == "loss" for find in found["finds"])
+    for find in found["finds"]:
+        text = (tmp_path / "one" / find["file"]).read_text()
+        assert text == (tmp_path / "two" / find["file"]).read_text()
+        assert find["seeds"]["shown"] >= 3 and find["nearby"]["shown"] >= 5
+    loss = next(find["file"] for find in found["finds"] if find["objective"] == "loss")
+    run = tcpknee.run(tmp_path / "one" / loss)
+    rows = [row for row in run.rows("flows").to_pylist() if row["name"] != "other"]
+    again = {name: _again([row for row in rows if row["algorithm"] == name]) for name in ("bbr1", "cubic")}
+    assert again["bbr1"] > max(3 * again["cubic"], 0.05)
+
+
+def _again(rows: list[dict[str, float]]) -> float:
+    """The share of what was sent that was sent again beyond what the path lost."""
+    retransmitted = sum(row["total_retrans"] - row["path_lost_pkts"] for row in rows)
+    return retransmitted / sum(row["data_segs_out"] for row in rows)
+
+
+def test_no_time_is_said_and_a_comparison_with_itself_is_refused(call: Call) -> None:
+    ended = call("redteam", "reno", "--budget", "1ms", "-q")
+    assert ended.code == 0
+    assert "0 finds, after " in ended.out and "The time was over first" in ended.out
+    refused(call("redteam", "cubic", "--against", "cubic"), "against: got cubic, which the search is about")
+    refused(call("redteam", "cubik"), "cubik")
