@@ -178,6 +178,10 @@ play: $(VENV)/.core ## build the playground, one page with the engine in it, int
 	@tools/need.sh rust --optional clang-16
 	$(BIN)/python site/play/build.py build/play
 
+.PHONY: suites
+suites: fast ## run all suites of published values, and write docs/suites/*.json anew
+	$(BIN)/python tools/suites.py
+
 # Whatever the verdicts are, they are what the page says.
 CLAIMS := $(BIN)/knee gallery --quiet
 # Those that can be run nowhere else, those of hosts that have a form for a kernel (gallery/kernel), and those of the window's

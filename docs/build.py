@@ -21,6 +21,7 @@ import gallery
 import generate
 import recipes
 import reference
+import suites
 from layout import listing, plain, sentence
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,6 +30,8 @@ SITE = ROOT / "site"
 MARK = re.compile(r"^<!-- reference: (\S+) -->$", re.MULTILINE)
 TO_PLAYGROUND = re.compile("<!-- playground -->(.*?)<!-- /playground -->", re.DOTALL)
 DRAWN = re.compile(r"^<!-- drawn: (\S+) -->$", re.MULTILINE)
+SUITES = "<!-- suites -->"
+"""There: the table of all suites."""
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]\()([^()\s]+)(\))")
 PAGE = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s#]+\.md)\)")
@@ -67,10 +70,11 @@ def build(out: Path, *, playground: bool) -> list[str]:
     shutil.copytree(SITE / "look", out / "look")
     _write(out / "look" / "families.css", drawings.styles())
     made = reference.pages()
-    claims = gallery.pages(playground=playground)
+    claims, of_suites = gallery.pages(playground=playground), suites.pages()
     written = {INDEX: _index(made), GALLERY: gallery.index()}
     written |= {f"reference/{name}.md": _titled(page) for name, page in made.items()}
     written |= {f"gallery/{name}.md": _titled(page) for name, page in claims.items()}
+    written |= {f"suites/{name}.md": _titled(page) for name, page in of_suites.items()}
     contributing, steps = recipes.split((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     # Where each page is built, by the path that links to it. Links of a written page are as those of a page of docs/.
     places = {source: built for built, source in sources().items()}
@@ -89,7 +93,7 @@ def build(out: Path, *, playground: bool) -> list[str]:
     for built, source in linked.items():
         _write(out / built, _of_file(source))
     wrong = broken(sorted(out.rglob("*.md")))
-    _write(out / ORDER, _order(out, made, claims, steps, playground=playground))
+    _write(out / ORDER, _order(out, made, claims, of_suites, steps, playground=playground))
     return wrong
 
 
@@ -113,6 +117,7 @@ def _order(
     out: Path,
     made: dict[str, reference.Page],
     claims: dict[str, reference.Page],
+    of_suites: dict[str, reference.Page],
     steps: list[recipes.Recipe],
     *,
     playground: bool,
@@ -122,7 +127,12 @@ def _order(
         "Start": [(1, "[tcpknee](index.md)")],
         "Gallery": [(1, f"[Gallery]({GALLERY})"), *_grouped("gallery", _by_id(claims), gallery.GROUPED)],
         "Reference": [(1, f"[Reference]({INDEX})"), *_grouped("reference", made, reference.GROUPED)],
-        "Validation": [(1, "[Validation](validation/index.md)"), *_listed(out / "validation" / "index.md", 1)],
+        "Validation": [
+            (1, "[Validation](validation/index.md)"),
+            *_listed(out / "validation" / "index.md", 1),
+            (1, "[Suites](suites.md)"),
+            *((2, f"[{page.title}](suites/{name}.md)") for name, page in of_suites.items()),
+        ],
     }
     lines: list[tuple[int, str]] = []
     for part in (out / CONTENTS).read_text(encoding="utf-8").split("\n## ")[1:]:
@@ -173,6 +183,7 @@ def _page(source: str, made: dict[str, reference.Page]) -> str:
     """A page of the repository: its generated parts lead to reference pages, and so do its marks."""
     text = generate.generated((ROOT / source).read_text(encoding="utf-8"), built=True)
     text = DRAWN.sub(lambda mark: drawings.DRAWN[mark[1]](), text)
+    text = text.replace(SUITES, suites.index())
     return MARK.sub(lambda mark: "Reference: " + ", ".join(_links(mark[1], made)) + ".", text)
 
 

@@ -14,6 +14,7 @@ import drawings
 from layout import code, sentence, table
 from reference import ROOT, Page
 
+from tcpknee.evidence import published
 from tcpknee.validation.claims import checks, judging, verdicts
 from tcpknee.validation.claims.catalogue import ARTICLES, CLAIMS
 from tcpknee.validation.claims.claim import ENGINES, Claim
@@ -155,17 +156,9 @@ def _result(claim: Claim, one: Result) -> str:
     return "\n\n".join(parts)
 
 
-SELECTED = re.compile(r"(\w+)\[([^\]]*)\]\.([\w.]+)")
-
-
 def _readable(printed: str) -> str:
-    """A published figure, whose value is said in words: no selectors of cells."""
-
-    def words(one: re.Match[str]) -> str:
-        at = [f"{key.rpartition('.')[2]} {value}" for key, value in re.findall(r'([\w.]+)="([^"]*)"', one[2])]
-        return f"{one[3]} of {one[1]} ({', '.join(at)})"
-
-    return re.sub(r"`([^`]+)`", lambda value: SELECTED.sub(words, value[1]).replace("*", "×"), printed)
+    """A published figure, whose value is said in words."""
+    return re.sub(r"`([^`]+)`", lambda value: published.readable(value[1]), printed)
 
 
 def _commands(claim: Claim) -> str:

@@ -61,6 +61,7 @@ OF_NO_FOLDER = {
     "calibrate": "reads no folder",
     "check": "reads files that are named",
     "score": "reads files that are named",
+    "suite": "reads files that are named",
     "compare": "reads no folder",
     "conform": "reads files that are named",
     "gate": "reads files that are named",

@@ -77,7 +77,7 @@ OTHERS = {
         "shell",
         "snapshot",
     ),
-    *("against", "check", "completion", "gate", "help", "new", "score", "trace", "unload", "watch"),
+    *("against", "check", "completion", "gate", "help", "new", "score", "suite", "trace", "unload", "watch"),
 }
 """Verbs that read no folder."""
 

@@ -31,6 +31,7 @@ VERBS: dict[str, list[str]] = {
     "gate": ["gate", "reno", "--suite", "./suite.toml", "--out", "OUT", "-q"],
     "list": ["list", "keys"],
     "sql": ["sql", "select * from flows", "RUN"],
+    "suite": ["suite", "rfc9438", "--row", "10ms-1e-2", "-q"],
     "diff": ["diff", "RUN", "RUN", "-q"],
     "completion": ["completion", "bash"],
     "against": ["against", "reno", "reno", "--class", "loss 1 %"],

@@ -46,6 +46,7 @@ VERBS = {
     "shell": "shell",
     "snapshot": "snapshot",
     "sql": "sql",
+    "suite": "suite",
     "trace": "trace",
     "unload": "unload",
     "watch": "watch",

@@ -12,6 +12,7 @@ their ratio.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -25,6 +26,8 @@ NOTE = "Figures of other machines are shown, never checked: absolute figures are
 
 _UNIT = {"rate": "bit/s", "time": "us", "bytes": "B", "pct": "%", "per_sec": "1/s"}
 """Unit of each kind in JSON, as in the tables; none for a ratio."""
+
+_SELECTED = re.compile(r"(\w+)\[([^\]]*)\]\.([\w.]+)")
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,16 @@ def unread(entries: Sequence[Published]) -> list[tuple[int, str, str]]:
 def beside(entries: Sequence[Published], meanings: Meanings) -> list[Beside]:
     """Each figure with ours; `mistakes` found none in the entries."""
     return [_beside(entry, meanings) for entry in entries]
+
+
+def readable(value: str) -> str:
+    """An expression for people: `goodput of cubic (loss 1.5%)`, without selectors of cells."""
+
+    def words(one: re.Match[str]) -> str:
+        at = [f"{key.rpartition('.')[2]} {value}" for key, value in re.findall(r'([\w.]+)="([^"]*)"', one[2])]
+        return f"{one[3]} of {one[1]} ({', '.join(at)})"
+
+    return _SELECTED.sub(words, value).replace("*", "×")
 
 
 def _check(entry: Published, meanings: Meanings) -> None:

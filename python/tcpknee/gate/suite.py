@@ -43,6 +43,9 @@ from tcpknee.runs import api
 
 FOLDER = Path(__file__).parents[1] / "suites"
 
+TOLERANCE = "10%"
+"""How far from a single published figure ours may be, where a row says nothing else. It is ours: nobody prints one."""
+
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}")
 _HEADER = re.compile(r"\s*(\[\[?)\s*([\w.-]+)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"\s*([\w-]+)\s*=")
@@ -70,8 +73,8 @@ _KINDS = {str: "a text in quotes", bool: "true or false", list: "a list", (str, 
 
 @dataclass(frozen=True)
 class Published:
-    """A value that others printed: `figure`, or what lies between its two. A single one with a `tolerance`, which is
-    ours, has a range too. `second_hand`: read elsewhere than in the source. `note`: why ours is another, if it is."""
+    """A value that others printed: `figure`, or what lies between its two. Around a single one is a `tolerance`, which
+    is ours. `second_hand`: read elsewhere than in the source. `note`: why ours is another, if it is."""
 
     value: str
     figure: tuple[str, ...]
@@ -82,12 +85,10 @@ class Published:
     line: int
 
     @property
-    def assertion(self) -> str | None:
-        """That ours is in the range; None without one."""
+    def assertion(self) -> str:
+        """That ours is in the range."""
         if len(self.figure) == 2:
             return f"{self.figure[0]} <= {self.value} <= {self.figure[1]}"
-        if not self.tolerance:
-            return None
         share = float(self.tolerance.rstrip("% ")) / 100
         return f"{1 - share:g} * {self.figure[0]} <= {self.value} <= {1 + share:g} * {self.figure[0]}"
 
@@ -277,7 +278,7 @@ class _Reader:
             value=got.get("value", ""),
             figure=figures,
             source=got.get("source", ""),
-            tolerance=got.get("tolerance", ""),
+            tolerance=got.get("tolerance", TOLERANCE),
             second_hand=got.get("second_hand", False),
             note=got.get("note", ""),
             line=self._line((*where, "value")),

@@ -1,0 +1,94 @@
+"""A page for each suite, made of its rows and of the stored values (docs/suites/NAME.json, of tools/suites.py)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from layout import code, table
+from reference import ROOT, Page
+
+from tcpknee.evidence.published import readable
+from tcpknee.gate import suite as suites
+from tcpknee.gate import values
+from tcpknee.gate.suite import Published, Row, Suite
+
+Value = Mapping[str, Any]
+
+
+def pages() -> dict[str, Page]:
+    """The page of each suite by its name."""
+    found = {name: suites.find(name) for name in suites.names()}
+    return {name: Page(suite.title, _suite(suite, stored(name))) for name, suite in found.items()}
+
+
+def stored(name: str) -> Mapping[str, Any]:
+    """What the rows of a suite gave when it was last run; nothing before."""
+    path = ROOT / "docs" / "suites" / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"rows": {}}
+
+
+def index() -> str:
+    """A line for each suite."""
+    rows = []
+    for name in suites.names():
+        suite, told = suites.find(name), stored(name)
+        verdicts = [one["verdict"] for row in told["rows"].values() for one in row["values"]]
+        counts = ", ".join(f"{verdicts.count(word)} {word}" for word in sorted(set(verdicts)))
+        rows.append([f"[{suite.title}](suites/{name}.md)", code(name), str(len(suite.rows)), counts or "for the gate"])
+    return table(["suite", "name", "rows", "published values"], rows)
+
+
+def _suite(suite: Suite, told: Mapping[str, Any]) -> str:
+    parts = [f"{code(suite.name)}. Source: {suite.source}."]
+    if told["rows"]:
+        parts.append(
+            f"Run on {told['date']} by version {told['engine_version']}, in the simulator. Inside: the whole 95 % "
+            f"interval is in the published range, or within {suites.TOLERANCE} of a single figure; that is ours, as "
+            "nobody prints one."
+        )
+        command = f"knee suite {suite.name}"
+    else:
+        command = f"knee gate --suite {suite.name} ALGORITHM"
+    parts.append(f"```sh\n{command}\n```")
+    parts += [_row(row, told["rows"].get(row.name, {}).get("values", ())) for row in suite.rows]
+    return "\n\n".join(parts) + "\n"
+
+
+def _row(row: Row, found: Sequence[Value]) -> str:
+    parts = [f"## {row.question}", f"{code(row.name)}{f', {row.section}' if row.section else ''}"]
+    if row.prose or row.not_tested:
+        parts.append(f"**{'A matter of prose' if row.prose else 'Not tested'}.** {row.prose or row.not_tested}")
+    beside = list(zip(row.published, found, strict=True)) if found else []
+    if beside:
+        lines = [
+            [_badge(one["verdict"]), values.figure_text(said), one["ours"], one["ratio"], readable(said.value)]
+            for said, one in beside
+        ]
+        parts.append(table(["", "published", "ours", "ours / published", "value"], lines))
+        parts.append("\n".join(f"- {text}" for text in _said(beside)))
+    if row.measure:
+        parts.append(f"Compared in {code(row.measure)}, of which {row.better} is better.")
+    if row.limits:
+        parts.append(f"Must hold: {', '.join(map(code, row.limits))}. These thresholds are ours. {row.why}")
+    if row.scenario:
+        parts.append(
+            f"<details markdown><summary>The scenario</summary>\n\n```toml\n{row.scenario.strip()}\n```\n</details>"
+        )
+    return "\n\n".join(parts)
+
+
+def _said(beside: Sequence[tuple[Published, Value]]) -> Iterable[str]:
+    """The sources, and why what is not inside is not."""
+    yield from dict.fromkeys(
+        f"Source: {said.source}{' (second-hand)' if said.second_hand else ''}." for said, _ in beside
+    )
+    for said, one in beside:
+        if one["verdict"] != values.INSIDE:
+            yield f"**{values.figure_text(said)}**: {said.note or 'unexplained.'}"
+
+
+def _badge(verdict: str) -> str:
+    kind = {"inside": "reproduced", "outside": "not-reproduced"}.get(verdict, verdict)
+    return f'<span class="verdict {kind}">{verdict}</span>'

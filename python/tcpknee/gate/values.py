@@ -1,0 +1,93 @@
+"""What others published, beside ours: the rows of a suite that say what somebody printed, run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tcpknee.errors import ScenarioError
+from tcpknee.evidence import expect, published
+from tcpknee.evidence.expressions import parse_figure
+from tcpknee.runs import api
+from tcpknee.runs.pool import Watcher
+from tcpknee.runs.results import Run
+from tcpknee.runs.terms import OfCells
+
+from .suite import Published, Row, Suite
+
+INSIDE, OUTSIDE, UNDECIDED = "inside", "outside", "undecided"
+_VERDICTS = {"holds": INSIDE, "fails": OUTSIDE, "undecided": UNDECIDED}
+
+
+@dataclass(frozen=True)
+class Value:
+    """A published value beside ours. `ours` has its interval; `verdict` says whether all of that is in the range, none
+    of it, or a part. `ratio`: ours over a single figure, as text."""
+
+    value: str
+    figure: str
+    source: str
+    second_hand: bool
+    ours: str
+    ratio: str
+    verdict: str
+    note: str
+
+
+def rows_of(suite: Suite) -> list[Row]:
+    """Those with published values, which need no algorithm under test."""
+    return [row for row in suite.rows if row.published and not row.uses_new]
+
+
+def digest(row: Row) -> str:
+    """Of all that decides its values but the version that runs it."""
+    asked = [[one.value, *one.figure, one.tolerance] for one in row.published]
+    return hashlib.sha256(json.dumps([row.scenario, asked]).encode()).hexdigest()
+
+
+def run(suite: Suite, row: Row, *, workers: int | None = None, watcher: Watcher | None = None) -> list[Value]:
+    """Runs the row's scenario in the simulator. Raises `ScenarioError`."""
+    check(suite, row)
+    found = api.run_text(row.scenario, _named(suite, row), out=None, workers=workers, watcher=watcher)
+    return list(_values(row, found))
+
+
+def check(suite: Suite, row: Row) -> None:
+    """Raises `ScenarioError` where a value names what the scenario has not."""
+    scenario = api.parse(row.scenario, _named(suite, row))
+    meanings = OfCells(list(scenario.cells))
+    entries = [published.Published(one.value, one.figure[0], one.source, one.line) for one in row.published]
+    asked = [(one.assertion, one.line) for one in row.published]
+    if mistakes := published.mistakes(entries, meanings) or expect.mistakes(asked, meanings):
+        raise ScenarioError.of(str(suite.file), [(line, "value", said) for line, _, said in mistakes])
+
+
+def _values(row: Row, found: Run) -> Iterator[Value]:
+    meanings = OfCells(found.meta["cells"], found.summary)
+    outcomes = expect.evaluate([(one.assertion, one.line) for one in row.published], meanings)
+    for one, outcome in zip(row.published, outcomes, strict=True):
+        entry = published.Published(one.value, one.figure[0], one.source, one.line)
+        [beside] = published.beside([entry], meanings)
+        yield Value(
+            value=one.value,
+            figure=figure_text(one),
+            source=one.source,
+            second_hand=one.second_hand,
+            ours=beside.ours_text,
+            ratio=beside.ratio_text if len(one.figure) == 1 else "",
+            verdict=_VERDICTS[outcome.verdict],
+            note=one.note,
+        )
+
+
+def figure_text(one: Published) -> str:
+    """`12`, `9100 Mbit/s`, `48 to 49 Mbit/s`."""
+    figures = [parse_figure(figure) for figure in one.figure]
+    numbers = " to ".join(figure.number for figure in figures)
+    return f"{numbers} {figures[-1].unit}".rstrip()
+
+
+def _named(suite: Suite, row: Row) -> str:
+    return f"{suite.file}: {row.name}"

@@ -1,0 +1,96 @@
+"""Published values beside ours: what is told of each, and that what is stored is of the suites as they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support import knee
+from tcpknee.errors import ScenarioError
+from tcpknee.gate import suite, values
+
+SUITE = """
+[suite]
+name   = "mine"
+title  = "One row"
+source = "a test"
+date   = "2026-11-27"
+
+[[row]]
+name     = "one"
+question = "What does a link carry?"
+scenario = '''
+duration = "2s"
+warmup   = "1s"
+repeat   = 2
+[path]
+rate = "10Mbit/s"
+rtt  = "10ms"
+[[flow]]
+algorithm = "reno"
+'''
+"""
+
+
+def published(folder: Path, figure: str, value: str = "reno.goodput") -> suite.Suite:
+    entry = f'[[row.published]]\nvalue = "{value}"\nfigure = {figure}\nsource = "a test"\n'
+    path = folder / "mine.toml"
+    path.write_text(SUITE + entry, encoding="utf-8")
+    return suite.load(path)
+
+
+@pytest.mark.parametrize(
+    ("figure", "verdict", "text"),
+    [
+        ('"10Mbit/s"', values.INSIDE, "10 Mbit/s"),
+        ('"8Mbit/s"', values.OUTSIDE, "8 Mbit/s"),
+        ('["9Mbit/s", "10Mbit/s"]', values.INSIDE, "9 to 10 Mbit/s"),
+        ('["8Mbit/s", "9Mbit/s"]', values.OUTSIDE, "8 to 9 Mbit/s"),
+    ],
+)
+def test_a_value_is_inside_or_not(tmp_path: Path, figure: str, verdict: str, text: str) -> None:
+    mine = published(tmp_path, figure)
+    [found] = values.run(mine, mine.rows[0], workers=1)
+    assert (found.verdict, found.figure, bool(found.ratio)) == (verdict, text, "[" not in figure)
+    assert found.ours.startswith("9.46") and found.ours.endswith(" Mbit/s")
+
+
+def test_a_value_that_the_scenario_has_not_is_told_with_its_line(tmp_path: Path) -> None:
+    mine = published(tmp_path, '"10Mbit/s"', "cubic.goodput")
+    with pytest.raises(ScenarioError, match=r'mine.toml:22: value: got "cubic"'):
+        values.check(mine, mine.rows[0])
+
+
+def test_the_command_tells_values_with_source_and_reason(tmp_path: Path) -> None:
+    published(tmp_path, '"8Mbit/s"')
+    text = knee("suite", "mine.toml", "--quiet", cwd=tmp_path).out
+    assert (
+        "outside 8 Mbit/s 9.46 Mbit/s" in " ".join(text.split()) and "Source: a test" in text and "Unexplained." in text
+    )
+    told = json.loads(knee("suite", "mine.toml", "--quiet", "--json", cwd=tmp_path).out)
+    assert [one["verdict"] for one in told["rows"][0]["values"]] == ["outside"]
+
+
+@pytest.mark.parametrize("name", suite.names())
+def test_every_published_value_is_one_of_its_scenario(name: str) -> None:
+    found = suite.find(name)
+    for row in values.rows_of(found):
+        values.check(found, row)
+
+
+@pytest.mark.parametrize("name", [name for name in suite.names() if values.rows_of(suite.find(name))])
+def test_stored_values_are_of_the_suite_as_it_is(name: str) -> None:
+    """`make suites` writes them anew."""
+    told = json.loads((Path(__file__).parents[2] / f"docs/suites/{name}.json").read_text(encoding="utf-8"))
+    rows = values.rows_of(suite.find(name))
+    assert {row.name: values.digest(row) for row in rows} == {name: row["sha256"] for name, row in told["rows"].items()}
+
+
+def test_a_stored_row_is_what_it_gives_now() -> None:
+    told = json.loads((Path(__file__).parents[2] / "docs/suites/rfc9438.json").read_text(encoding="utf-8"))
+    found = suite.find("rfc9438")
+    [row] = [row for row in found.rows if row.name == "10ms-1e-2"]
+    now = [[one.ours, one.verdict] for one in values.run(found, row, workers=1)]
+    assert now == [[one["ours"], one["verdict"]] for one in told["rows"][row.name]["values"]]
