@@ -19,8 +19,8 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use knee_clock::monotonic_ns;
 use knee_collect::KernelError;
-use knee_collect::clock::monotonic_ns;
 use knee_collect::identity::Identity;
 use knee_loader::{ForRun, NOT_BUILT, hold, log, lost, programs, requirements};
 use knee_store::RecordBatch;

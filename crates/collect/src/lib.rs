@@ -1,6 +1,5 @@
 //! What samples the kernel: one file a collector.
 
-pub mod clock;
 pub mod cpu;
 mod error;
 pub mod ethtool;

@@ -14,8 +14,8 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, readlinkat};
 use nix::sys::stat::Mode;
 
-use crate::clock::thread_ns;
 use crate::text;
+use knee_clock::thread_ns;
 
 /// A process that holds a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]

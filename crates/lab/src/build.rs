@@ -8,6 +8,7 @@ use knee_link::{Group, LinkConfig, Nic, Offloads, open_tun};
 use knee_loader::Variant;
 use knee_path::Backend;
 use knee_scenario::{Cell, Host};
+pub use knee_traffic::Addresses;
 use netlink_packet_route::route::RouteMetric;
 
 use super::facts::HostFacts;
@@ -18,24 +19,6 @@ use super::{DEVICE, Facts, Joint, Namespace, netem, nic, settings, veth};
 pub const FIRST_PORT: u16 = 10_000;
 /// Flows whose number fits into a port.
 const MOST_PORTS: u32 = 50_000;
-
-/// The addresses of one `[[flow]]` table's hosts.
-#[derive(Clone, Copy, Debug)]
-pub struct Addresses {
-    pub sender: Ipv4Addr,
-    pub receiver: Ipv4Addr,
-}
-
-impl Addresses {
-    /// Of the table with that number: 10.77.x.y and 10.78.x.y.
-    pub fn of(group: usize) -> Addresses {
-        let (high, low) = ((group / 250) as u8, (group % 250 + 1) as u8);
-        Addresses {
-            sender: Ipv4Addr::new(10, 77, high, low),
-            receiver: Ipv4Addr::new(10, 78, high, low),
-        }
-    }
-}
 
 /// Two hosts whose devices nothing joins yet.
 pub struct Lab {

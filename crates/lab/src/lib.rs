@@ -26,7 +26,6 @@ mod sampler;
 mod settings;
 pub mod shell;
 mod tool;
-mod traffic;
 mod veth;
 
 pub use build::{Addresses, FIRST_PORT, Lab, check_flows};

@@ -10,8 +10,6 @@ use knee_path::Backend;
 use knee_scenario::{Cell, Host};
 use knee_units::cpus::Cpus;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
-use nix::sched::{CpuSet, sched_setaffinity};
-use nix::unistd::Pid;
 
 use crate::namespace::DEVICE;
 
@@ -156,24 +154,6 @@ fn set_file((name, value): &(String, String)) -> Result<(String, String), Kernel
     })?;
     let read = fs::read_to_string(&path).map_err(KernelError::system(format!("read {name}")))?;
     Ok((name.clone(), read.trim().to_owned()))
-}
-
-/// The processors that a host's applications may use; `None`: all.
-pub(crate) fn affinity(cpus: &Cpus) -> Result<Option<CpuSet>, KernelError> {
-    if cpus.numbers().is_empty() {
-        return Ok(None);
-    }
-    let mut set = CpuSet::new();
-    for &cpu in cpus.numbers() {
-        set.set(cpu as usize)
-            .map_err(KernelError::system(format!("name processor {cpu}")))?;
-    }
-    Ok(Some(set))
-}
-
-/// Keeps the calling thread, and what it starts from here on, to these processors.
-pub(crate) fn pin(set: Option<CpuSet>) -> nix::Result<()> {
-    set.map_or(Ok(()), |set| sched_setaffinity(Pid::from_raw(0), &set))
 }
 
 #[cfg(test)]

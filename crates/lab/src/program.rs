@@ -14,9 +14,9 @@ use knee_units::cpus::Cpus;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::build::Addresses;
 use super::child::{self, Ended};
-use super::{Namespace, RunAs, enter, nic, run_as};
+use super::{Namespace, RunAs, enter, run_as};
+use knee_traffic::{Addresses, affinity, pin};
 
 /// How much of what a program printed stands in an error.
 const LAST_WORDS_BYTES: u64 = 400;
@@ -86,7 +86,8 @@ impl Program {
         };
         let (out, err) = (again()?, again()?);
         place.namespace.enter()?;
-        let cpus = nic::affinity(place.cpus)?;
+        let cpus = affinity(place.cpus)
+            .map_err(KernelError::system("name the processors of a program"))?;
         let mut spawning = Command::new(program);
         let become_user = match run_as {
             Some(user) => {
@@ -107,7 +108,7 @@ impl Program {
         unsafe {
             spawning.pre_exec(move || {
                 run_as::close_others_at_exec()?;
-                nic::pin(cpus)?;
+                pin(cpus)?;
                 if let Some(become_user) = &become_user {
                     become_user.now()?;
                 }

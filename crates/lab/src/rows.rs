@@ -10,11 +10,12 @@ use knee_units::Nanos;
 use crate::repetition::{Id, Output};
 use crate::sample::{count, event, maybe};
 use crate::sampler::{Book, Sampler, Track};
-use crate::traffic::{EndReport, Progress};
+use knee_traffic::{EndReport, Progress};
 
 /// The reports of a run's processes.
 pub struct Reports<'a> {
-    pub link: Report,
+    /// `None`: the path is nobody's.
+    pub link: Option<Report>,
     /// By flow number.
     pub sender: &'a [EndReport],
     pub receiver: &'a [EndReport],
@@ -45,9 +46,10 @@ pub fn finish(sampler: Sampler, reports: Reports<'_>, output: &mut Output) {
         }
     }
     fact("sample_realtime", f64::from(u8::from(sampler.realtime)));
-    let syscalls: u64 = reports.link.directions.iter().map(|d| d.syscalls).sum();
+    let link = reports.link.as_ref().expect("a lab has a link");
+    let syscalls: u64 = link.directions.iter().map(|d| d.syscalls).sum();
     fact("link_syscalls", syscalls as f64);
-    fact("link_realtime", f64::from(u8::from(reports.link.realtime)));
+    fact("link_realtime", f64::from(u8::from(link.realtime)));
     if sampler.missed * 20 > sampler.count {
         output.warnings.push(format!(
             "{} of {} samples could not be taken in time and are left out",
@@ -55,24 +57,42 @@ pub fn finish(sampler: Sampler, reports: Reports<'_>, output: &mut Output) {
             sampler.missed + sampler.count
         ));
     }
-    let mut book = sampler.book;
-    let link_flows = LinkFlows::new(&reports.link.flows);
+    fill(sampler.book, reports, output);
+}
+
+/// The same of samples that were taken elsewhere: all but how well they were taken.
+pub fn fill(mut book: Book, mut reports: Reports<'_>, output: &mut Output) {
+    let link = reports.link.take();
+    let link_flows = LinkFlows::new(link.as_ref().map_or(&[], |link| &link.flows));
     for index in 0..book.tracks.len() {
         let row = flow_row(&book, index, &reports, &link_flows, output.facts.backend);
         output.flows.push(row);
         note_turning_points(&mut book, index, reports.start_ns);
     }
+    if let Some(link) = link {
+        fill_links(&book, link, reports.ended_ns, output);
+    }
+    output.samples = book.rows;
+    output.tcp_info = book.more;
+    book.events.sort_by_key(|event| (event.t_ns, event.flow));
+    for event in book.events {
+        output.events.push(event);
+    }
+}
+
+/// What the link did, as rows, and what is doubtful of it.
+fn fill_links(book: &Book, link: Report, ended_ns: u64, output: &mut Output) {
     let (cell, rep) = (book.cell.index as i32, book.rep as i32);
-    output.data_packets = reports.link.flows.iter().map(|flow| flow.data_pkts).sum();
-    for mut row in reports.link.queue {
+    output.data_packets = link.flows.iter().map(|flow| flow.data_pkts).sum();
+    for mut row in link.queue {
         // The link outlives the run by the time that reports take.
-        if row.t_ns <= reports.ended_ns as i64 {
+        if row.t_ns <= ended_ns as i64 {
             (row.cell, row.rep) = (cell, rep);
             output.queue.push(row);
         }
     }
     let last_hop = book.cell.hops().next_back().expect("a path has a hop");
-    for (direction, report) in ["data", "back"].into_iter().zip(&reports.link.directions) {
+    for (direction, report) in ["data", "back"].into_iter().zip(&link.directions) {
         let asked = match direction {
             "data" => last_hop.constant_rate(),
             _ => book.cell.path.constant_ack_rate(),
@@ -84,7 +104,7 @@ pub fn finish(sampler: Sampler, reports: Reports<'_>, output: &mut Output) {
             output.facts.backend,
             asked.map(|rate| rate.bits_per_sec()),
             report,
-            reports.ended_ns,
+            ended_ns,
         );
         if !row.kept_up {
             output.warnings.push(fell_behind(&row, report));
@@ -95,12 +115,6 @@ pub fn finish(sampler: Sampler, reports: Reports<'_>, output: &mut Output) {
             ));
         }
         output.links.push(row);
-    }
-    output.samples = book.rows;
-    output.tcp_info = book.more;
-    book.events.sort_by_key(|event| (event.t_ns, event.flow));
-    for event in book.events {
-        output.events.push(event);
     }
 }
 

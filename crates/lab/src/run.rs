@@ -6,10 +6,14 @@ mod options;
 mod programs;
 
 use std::os::fd::AsFd;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use knee_clock::{Punctual, monotonic_ns};
 use knee_collect::KernelError;
-use knee_collect::clock::{Punctual, monotonic_ns};
+use knee_link::SERVICE_PORT;
+use knee_loader::Variant;
+use knee_path::Backend;
 use knee_scenario::{Cell, Pacing};
 use knee_units::Nanos;
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -22,8 +26,10 @@ use programs::Programs;
 pub use crate::repetition::Output;
 use crate::rows::{self, Reports};
 use crate::sampler::Sampler;
-use crate::traffic::{self, EndReport, Flow, Plan, Progress, Shared, Side};
 use crate::{Child, Lab};
+use knee_traffic::{
+    self as traffic, Algorithm, EndReport, Ends, Flow, Plan, Progress, Shared, Side,
+};
 
 /// From the start of the processes to the start of the run: they have to be there.
 const LEAD: Duration = Duration::from_millis(100);
@@ -119,6 +125,20 @@ fn refuse_pacing(cell: &Cell) -> Result<(), KernelError> {
     })
 }
 
+/// What a generator says of its failure.
+fn told(error: traffic::Error) -> KernelError {
+    match error {
+        traffic::Error::System { what, source } => KernelError::System { what, source },
+        traffic::Error::Unsupported { what, lacks, hint } => {
+            KernelError::Unsupported { what, lacks, hint }
+        }
+        error @ traffic::Error::Connection { .. } => KernelError::Child {
+            role: "connection".into(),
+            message: error.to_string(),
+        },
+    }
+}
+
 /// A repetition under way.
 struct Repetition<'a> {
     cell: &'a Cell,
@@ -163,14 +183,39 @@ impl<'a> Repetition<'a> {
 
         let start_ns = monotonic_ns() + LEAD.as_nanos() as u64;
         let link = start_link(start_ns)?;
+        let of_flows = cell.flows.iter().map(Variant::of_flow);
+        let far = |_: &_| cell.receiver.algorithm.clone();
+        let algorithms = [
+            of_flows
+                .map(|variant| variant.to_string())
+                .collect::<Vec<_>>(),
+            cell.flows.iter().map(far).collect(),
+        ];
+        let algorithms = algorithms.map(|written| {
+            let named = |written: String| Algorithm {
+                called: congestion(&written),
+                written,
+            };
+            written.into_iter().map(named).collect::<Vec<_>>()
+        });
+        let over = AtomicBool::new(false);
         let plan = |side| Plan {
             cell,
             side,
             flows,
-            addresses: &lab.addresses,
-            congestion,
+            ends: Ends::Lab {
+                addresses: &lab.addresses,
+                first_port: crate::FIRST_PORT,
+                service_port: SERVICE_PORT,
+            },
+            algorithms: &algorithms[side as usize],
             shared,
             start_ns,
+            // Nothing between: hosts are measured, and what a read costs counts.
+            copies: cell.path.backend == Backend::Veth,
+            is_virtual: crate::netem::is_user_mode_linux(),
+            opened: None,
+            over: &over,
         };
         // The receivers first: they are who listens most.
         let generators =
@@ -181,7 +226,7 @@ impl<'a> Repetition<'a> {
                         Side::Receiver => &lab.receiver,
                     };
                     place.enter()?;
-                    traffic::generate(&plan(side), stop.as_fd())
+                    traffic::generate(&plan(side), stop.as_fd()).map_err(told)
                 })
             });
         let [receiver, sender] = generators;
@@ -318,7 +363,7 @@ impl<'a> Repetition<'a> {
             ..Output::default()
         };
         let reports = Reports {
-            link,
+            link: Some(link),
             sender: &sender,
             receiver: &receiver,
             start_ns: self.start_ns,

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 
+use knee_clock::{monotonic_ns, thread_ns};
 use knee_collect::KernelError;
-use knee_collect::clock::{monotonic_ns, thread_ns};
 use knee_collect::sock_diag::tcp_info::TcpInfo;
 use knee_collect::sock_diag::{CONNECTED, Diag, Extensions, Family, Question, SockDiag};
 use knee_link::SERVICE_PORT;
@@ -15,8 +15,8 @@ use knee_tables::{Event, Histogram, Samples, TcpInfoSamples};
 use crate::limits::Limits;
 use crate::repetition::Id;
 use crate::sample;
-use crate::traffic::{Flow, Shared};
 use crate::{Addresses, FIRST_PORT, Lab};
+use knee_traffic::{Flow, Shared};
 
 /// Both ends of a connection, the sender's first.
 pub type Ends = [(IpAddr, u16); 2];
@@ -205,16 +205,27 @@ impl Book {
 
     fn take_receiver(&mut self, diag: &Diag<'_>) {
         let ends = [diag.destination, diag.source];
-        if let (Some(memory), Some(index)) = (diag.memory, self.find(ends)) {
+        if let Some(index) = self.find(ends) {
+            self.receiver_was(index, diag);
+        }
+    }
+
+    /// What the flow's receiving socket was like.
+    pub fn receiver_was(&mut self, index: usize, diag: &Diag<'_>) {
+        if let Some(memory) = diag.memory {
             self.tracks[index].rcvbuf_bytes = Some(memory.rcvbuf.into());
         }
     }
 
     fn take_sender(&mut self, t_ns: u64, diag: &Diag<'_>) {
+        if let Some(index) = self.find([diag.source, diag.destination]) {
+            self.sender_was(index, t_ns, diag);
+        }
+    }
+
+    /// What the flow's sending socket was like.
+    pub fn sender_was(&mut self, index: usize, t_ns: u64, diag: &Diag<'_>) {
         let Some(info) = diag.info else {
-            return;
-        };
-        let Some(index) = self.find([diag.source, diag.destination]) else {
             return;
         };
         let bytes_read = self.bytes_read(index, &info);
@@ -270,7 +281,8 @@ impl Book {
         }
     }
 
-    fn start_measuring(&mut self, t_ns: u64) {
+    /// The steady part begins with what the last samples saw.
+    pub fn start_measuring(&mut self, t_ns: u64) {
         self.measuring = true;
         for index in 0..self.tracks.len() {
             let last = std::mem::take(&mut self.tracks[index].last);

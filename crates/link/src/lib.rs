@@ -8,7 +8,6 @@
 //! rate does not suffer, and the next packet is on time again.
 
 mod buffers;
-mod clock;
 mod flows;
 mod meter;
 mod outlet;

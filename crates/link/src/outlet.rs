@@ -8,10 +8,10 @@ use knee_path::sink::{Departure, Passing, Sink};
 use knee_units::Nanos;
 
 use crate::buffers::Buffers;
-use crate::clock::monotonic_ns;
 use crate::flows::Flows;
 use crate::meter::{Handed, Meter};
 use crate::wire::{self, HEAD_BYTES, Piece};
+use knee_clock::monotonic_ns;
 
 /// The largest number of packets merged into one: GRO's 64 kB of small packets.
 const MOST_PIECES: usize = 64;

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use knee_clock::{be_punctual, monotonic_ns, thread_ns};
 use knee_path::packet::{Packet, Train};
 use knee_path::way::Way;
 use knee_tables::QueueSample;
@@ -17,7 +18,6 @@ use nix::sys::time::TimeSpec;
 use serde::{Deserialize, Serialize};
 
 use crate::buffers::Buffers;
-use crate::clock::{be_punctual, monotonic_ns, thread_cpu_ns};
 use crate::flows::{FlowReport, Flows};
 use crate::meter::{DirectionReport, Meter};
 use crate::outlet::{Note, Outlet};
@@ -234,7 +234,7 @@ impl<'a> Direction<'a> {
             idle_since_ns = monotonic_ns();
         }
         self.way.settle(monotonic_ns(), &mut self.outlet);
-        self.outlet.meter.report.cpu_ns = thread_cpu_ns();
+        self.outlet.meter.report.cpu_ns = thread_ns();
         self.outlet.meter.report.overflowed_pkts = dropped_pkts(self.from);
         Ok(Done {
             queue: self.queue,

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use knee_collect::clock::monotonic_ns;
+use knee_clock::monotonic_ns;
 use knee_link::{DirectionReport, LinkConfig, Report};
 use knee_tables::QueueSample;
 use knee_units::{Nanos, Rate};

@@ -98,17 +98,12 @@ fn flow_of(bytes: &[u8], backend: &str) -> knee_tables::Flow {
         .unwrap()
         .cell(0)
         .unwrap();
-    let flows = crate::traffic::flows(&cell, 0);
-    let shared = crate::traffic::Shared::new(flows.len()).unwrap();
+    let flows = knee_traffic::flows(&cell, 0);
+    let shared = knee_traffic::Shared::new(flows.len()).unwrap();
     let mut book = Book::new(&cell, 0, &flows, shared, Vec::new());
     book.tracks[0].last = bytes.to_vec();
     let reports = Reports {
-        link: Report {
-            queue: Vec::new(),
-            flows: Vec::new(),
-            directions: Default::default(),
-            realtime: false,
-        },
+        link: None,
         sender: &[],
         receiver: &[],
         start_ns: 0,

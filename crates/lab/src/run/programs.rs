@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use knee_clock::monotonic_ns;
 use knee_collect::KernelError;
-use knee_collect::clock::monotonic_ns;
 use knee_scenario::Cell;
 use knee_scenario::workload::Commands;
 use knee_store::folder::Folder;

@@ -6,8 +6,8 @@ use std::os::unix::net::UnixDatagram;
 use std::process;
 use std::time::{Duration, Instant};
 
+use knee_clock::monotonic_ns;
 use knee_collect::KernelError;
-use knee_collect::clock::monotonic_ns;
 use knee_link::{DirectionReport, FlowReport, Report};
 use knee_loader::Variant;
 use knee_scenario::Cell;

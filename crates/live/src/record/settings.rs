@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ahash::AHashMap;
+use knee_clock::thread_ns;
 use knee_collect::KernelError;
-use knee_collect::clock::thread_ns;
 use knee_collect::setting::{Place as Where, Setting};
 use knee_collect::settings::Settings;
 use knee_store::segment::Error;

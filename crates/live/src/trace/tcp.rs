@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 
+use knee_clock as clock;
 use knee_collect::KernelError;
-use knee_collect::clock;
 use knee_loader::programs;
 use knee_tables::{Acks, Connection, Connections, Table, TraceEvents};
 use libbpf_rs::RingBufferBuilder;

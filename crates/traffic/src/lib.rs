@@ -1,13 +1,27 @@
 //! The workloads on real sockets: one process per side drives the state
-//! machines of `knee_scenario::workload` for all its connections.
+//! machines of `knee_scenario::workload` for all its connections. The sides
+//! are those of a lab, or two hosts of the user's.
+//!
+//! `generator` is a side, with a `connection` for each of its ends; `socket`
+//! makes these with the scenario's options; `ends` says how they find each
+//! other; `shared` is what a sampler sees of them meanwhile.
 
 mod clock;
 mod connection;
+mod ends;
+mod error;
 mod generator;
+mod pinning;
 mod shared;
+mod socket;
 
-pub use generator::{EndReport, Plan, Side, generate};
+pub use connection::{read_option, read_tcp_info};
+pub use ends::{Addresses, Ends, GREETING_BYTES, Secret, greeted, greeting};
+pub use error::Error;
+pub use generator::{EndReport, Plan, generate};
+pub use pinning::{affinity, pin};
 pub use shared::{Progress, Shared};
+pub use socket::{Algorithm, Side, listen_at, socket};
 
 use knee_scenario::Cell;
 use knee_scenario::workload::in_turn;

@@ -1,99 +1,16 @@
 //! One end of one connection: a socket and the application at it.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use knee_collect::sock_diag::tcp_info::KNOWN_BYTES;
 use knee_scenario::workload::App;
 use knee_tables::Reads;
-use knee_units::Rate;
-use nix::sys::socket::{
-    AddressFamily, Backlog, MsgFlags, SockFlag, SockType, SockaddrIn, bind, connect, getsockopt,
-    listen, setsockopt, socket, sockopt,
-};
+use nix::sys::socket::{MsgFlags, sockopt};
 
 use super::clock::Clock;
 
-/// Options of a socket that the scenario settles.
-#[derive(Clone, Copy, Debug)]
-pub struct Options<'a> {
-    pub congestion: &'a str,
-    /// Does TCP's own timer space its packets, whatever the algorithm?
-    pub paced: bool,
-    pub max_pacing_rate: Option<Rate>,
-    pub nodelay: bool,
-    /// Bytes; `None`: the kernel chooses.
-    pub sndbuf: Option<u64>,
-    pub rcvbuf: Option<u64>,
-    pub window_clamp: Option<u64>,
-}
-
-/// A TCP socket with the scenario's options.
-pub fn open(options: Options<'_>) -> nix::Result<OwnedFd> {
-    let fd = socket(
-        AddressFamily::Inet,
-        SockType::Stream,
-        SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC,
-        None,
-    )?;
-    setsockopt(&fd, sockopt::ReuseAddr, &true)?;
-    // However the process ends, its sockets end with it. Else the kernel would keep
-    // what they have not sent, and with it their namespace, for minutes.
-    let at_once = libc::linger {
-        l_onoff: 1,
-        l_linger: 0,
-    };
-    setsockopt(&fd, sockopt::Linger, &at_once)?;
-    setsockopt(&fd, sockopt::TcpCongestion, &options.congestion.into())?;
-    if options.nodelay {
-        setsockopt(&fd, sockopt::TcpNoDelay, &true)?;
-    }
-    if options.paced {
-        // A limit switches pacing on; lifting it leaves it on, at the rate that TCP reckons.
-        set_max_pacing_rate(&fd, u64::MAX - 1)?;
-        set_max_pacing_rate(&fd, u64::MAX)?;
-    }
-    if let Some(rate) = options.max_pacing_rate {
-        set_max_pacing_rate(&fd, rate.bits_per_sec() / 8)?;
-    }
-    if let Some(bytes) = options.sndbuf {
-        setsockopt(&fd, sockopt::SndBuf, &(bytes as usize))?;
-    }
-    if let Some(bytes) = options.rcvbuf {
-        setsockopt(&fd, sockopt::RcvBuf, &(bytes as usize))?;
-    }
-    if let Some(bytes) = options.window_clamp {
-        set(
-            &fd,
-            libc::IPPROTO_TCP,
-            libc::TCP_WINDOW_CLAMP,
-            bytes as libc::c_int,
-        )?;
-    }
-    Ok(fd)
-}
-
-/// Send and receive buffer that the kernel gave it: twice what was asked for, up to the machine's own limits.
-pub fn buffers(fd: &OwnedFd) -> nix::Result<[u64; 2]> {
-    Ok([
-        getsockopt(fd, sockopt::SndBuf)? as u64,
-        getsockopt(fd, sockopt::RcvBuf)? as u64,
-    ])
-}
-
-fn set_max_pacing_rate(fd: &OwnedFd, bytes_per_sec: u64) -> nix::Result<()> {
-    // The option takes an unsigned long, which is eight bytes here.
-    set(
-        fd,
-        libc::SOL_SOCKET,
-        libc::SO_MAX_PACING_RATE,
-        bytes_per_sec,
-    )
-}
-
 /// An option whose value is an integer as the kernel has it.
-fn set<T: Copy>(fd: &OwnedFd, level: i32, option: i32, value: T) -> nix::Result<()> {
+pub fn set<T: Copy>(fd: &OwnedFd, level: i32, option: i32, value: T) -> nix::Result<()> {
     // SAFETY: the kernel reads the value's bytes, which outlive the call.
     let result = unsafe {
         libc::setsockopt(
@@ -105,30 +22,6 @@ fn set<T: Copy>(fd: &OwnedFd, level: i32, option: i32, value: T) -> nix::Result<
         )
     };
     nix::Error::result(result).map(drop)
-}
-
-/// Begins to listen.
-pub fn listen_at(fd: &OwnedFd, address: Ipv4Addr, port: u16) -> nix::Result<()> {
-    bind(
-        fd.as_raw_fd(),
-        &SockaddrIn::from(SocketAddrV4::new(address, port)),
-    )?;
-    listen(fd, Backlog::MAXCONN)
-}
-
-/// Begins to connect, from a port of its own.
-pub fn connect_from(fd: &OwnedFd, own: (Ipv4Addr, u16), far: (Ipv4Addr, u16)) -> nix::Result<()> {
-    bind(
-        fd.as_raw_fd(),
-        &SockaddrIn::from(SocketAddrV4::new(own.0, own.1)),
-    )?;
-    match connect(
-        fd.as_raw_fd(),
-        &SockaddrIn::from(SocketAddrV4::new(far.0, far.1)),
-    ) {
-        Err(nix::Error::EINPROGRESS) | Ok(()) => Ok(()),
-        Err(error) => Err(error),
-    }
 }
 
 /// Longest single read.
@@ -153,13 +46,21 @@ pub struct Connection {
     pub writes: u64,
     /// Of a workload that counts how reads come.
     pub reads: Option<Reads>,
+    /// Comes before all that the application writes.
+    greeting: Vec<u8>,
     far_closed: bool,
     closed: bool,
 }
 
 impl Connection {
     /// `copies`: are bytes read as programs read them? Else TCP discards them (MSG_TRUNC, tcp(7)).
-    pub fn new(fd: OwnedFd, app: Box<dyn App>, copies: bool, times_reads: bool) -> Connection {
+    pub fn new(
+        fd: OwnedFd,
+        app: Box<dyn App>,
+        copies: bool,
+        times_reads: bool,
+        greeting: Vec<u8>,
+    ) -> Connection {
         Connection {
             fd,
             app,
@@ -169,6 +70,7 @@ impl Connection {
             },
             writes: 0,
             reads: times_reads.then(Reads::default),
+            greeting,
             far_closed: false,
             closed: false,
         }
@@ -242,6 +144,18 @@ impl Connection {
 
     /// True: nothing more can be written now.
     fn write(&mut self, scratch: &mut Vec<u8>, clock: &Clock) -> io::Result<bool> {
+        while !self.greeting.is_empty() {
+            match nix::sys::socket::send(
+                self.fd.as_raw_fd(),
+                &self.greeting,
+                MsgFlags::MSG_NOSIGNAL,
+            ) {
+                Ok(taken) => drop(self.greeting.drain(..taken)),
+                Err(nix::Error::EAGAIN) => return Ok(true),
+                Err(nix::Error::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
         for _ in 0..MOST_CALLS {
             let bytes = self.app.next_write_bytes(clock.now());
             if bytes == 0 || self.closed {
@@ -277,24 +191,32 @@ impl Connection {
     pub fn is_over(&self) -> bool {
         self.closed && self.far_closed
     }
+}
 
-    /// The kernel's last word on the socket.
-    pub fn tcp_info(&self) -> Vec<u8> {
-        let mut bytes = vec![0; KNOWN_BYTES];
-        let mut length = bytes.len() as libc::socklen_t;
-        // SAFETY: the buffer is as long as said.
-        let result = unsafe {
-            libc::getsockopt(
-                self.fd.as_raw_fd(),
-                libc::IPPROTO_TCP,
-                libc::TCP_INFO,
-                bytes.as_mut_ptr().cast(),
-                &mut length,
-            )
-        };
-        bytes.truncate(if result == 0 { length as usize } else { 0 });
-        bytes
-    }
+/// As long as any kernel's `tcp_info` so far, and longer.
+const TCP_INFO_BYTES: usize = 512;
+
+/// What the kernel says of a socket; empty: nothing.
+pub fn read_tcp_info(fd: &impl AsRawFd) -> Vec<u8> {
+    read_option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, TCP_INFO_BYTES)
+}
+
+/// An option's bytes, `most` of them; empty: the kernel has none.
+pub fn read_option(fd: &impl AsRawFd, level: i32, option: i32, most: usize) -> Vec<u8> {
+    let mut bytes = vec![0; most];
+    let mut length = bytes.len() as libc::socklen_t;
+    // SAFETY: the buffer is as long as said.
+    let result = unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            level,
+            option,
+            bytes.as_mut_ptr().cast(),
+            &mut length,
+        )
+    };
+    bytes.truncate(if result == 0 { length as usize } else { 0 });
+    bytes
 }
 
 /// Why the connection could not be made, if that is so.

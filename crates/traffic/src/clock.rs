@@ -3,10 +3,8 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use knee_collect::clock::monotonic_ns;
+use knee_clock::monotonic_ns;
 use knee_units::Nanos;
-
-use crate::netem::is_user_mode_linux;
 
 /// What time it is for a generator. Where the kernel's clock is virtual it stands still between two waits, and reading it
 /// is a system call: there it is read once after each wait.
@@ -16,9 +14,9 @@ pub struct Clock {
 }
 
 impl Clock {
-    pub fn new() -> Clock {
+    pub fn new(is_virtual: bool) -> Clock {
         Clock {
-            is_virtual: is_user_mode_linux(),
+            is_virtual,
             held: Cell::new(None),
         }
     }

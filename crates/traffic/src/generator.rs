@@ -1,18 +1,14 @@
 //! One side's process: listens, connects, and lets the applications run.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
-use std::net::Ipv4Addr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Mutex;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use knee_collect::KernelError;
-use knee_link::SERVICE_PORT;
-use knee_loader::Variant;
-use knee_path::Backend;
-use knee_scenario::{Bytes, Cell, Pacing};
+use knee_scenario::Cell;
 use knee_tables::{Histogram, Reads};
 use knee_units::Nanos;
 use knee_units::cpus::Cpus;
@@ -20,17 +16,20 @@ use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::sys::socket::{SockFlag, SockaddrIn, accept4, getpeername};
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockaddrIn, accept4, getpeername, recv};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{
     ClockId as TimerClock, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags,
 };
 use serde::{Deserialize, Serialize};
 
-use super::clock::Clock;
-use super::connection::{self, Connection, Options};
-use super::{Flow, Progress, Shared};
-use crate::{Addresses, FIRST_PORT, nic};
+use crate::clock::Clock;
+use crate::connection::{self, Connection, read_tcp_info};
+use crate::socket::connect_to;
+use crate::{
+    Addresses, Algorithm, Ends, Error, Flow, GREETING_BYTES, Progress, Shared, Side, affinity,
+    greeted, greeting, listen_at, pin, socket,
+};
 
 const EVENTS: usize = 512;
 /// The far end has closed, or something is wrong.
@@ -43,24 +42,32 @@ const STOP: u64 = u64::MAX;
 const TIMER: u64 = u64::MAX - 1;
 const MAIL: u64 = u64::MAX - 2;
 const LISTENER: u64 = 1 << 32;
+/// And for who has connected and has not said yet which flow it is, from the first one on.
+const STRANGER: u64 = 1 << 33;
+/// Those that wait for that at once; one more, and the oldest is sent away.
+const MOST_STRANGERS: usize = 64;
 
-/// Which end of the data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    Sender,
-    Receiver,
-}
+/// Hears of a connection by its flow's number.
+type Opened<'a> = dyn Fn(u32, BorrowedFd<'_>) + Sync + 'a;
 
 /// What a generator has to do.
 pub struct Plan<'a> {
     pub cell: &'a Cell,
     pub side: Side,
     pub flows: &'a [Flow],
-    pub addresses: &'a [Addresses],
-    /// What the kernel calls a scenario's algorithm.
-    pub congestion: &'a (dyn Fn(&str) -> String + Sync),
+    pub ends: Ends<'a>,
+    /// What this side runs, by `[[flow]]`.
+    pub algorithms: &'a [Algorithm],
     pub shared: Shared,
     pub start_ns: u64,
+    /// Are bytes read as programs read them?
+    pub copies: bool,
+    /// Does the kernel's clock stand still between two waits?
+    pub is_virtual: bool,
+    /// Hears of each connection that is there, by its flow's number.
+    pub opened: Option<&'a Opened<'a>>,
+    /// Set once the run is over and its ends may go.
+    pub over: &'a AtomicBool,
 }
 
 /// What became of one end.
@@ -80,8 +87,8 @@ pub struct EndReport {
 ///
 /// # Errors
 /// A socket cannot be made, or a connection fails: with the flow and why.
-pub fn generate(plan: &Plan<'_>, stop: BorrowedFd<'_>) -> Result<Vec<EndReport>, KernelError> {
-    allow_descriptors().map_err(KernelError::system("raise the limit of open files"))?;
+pub fn generate(plan: &Plan<'_>, stop: BorrowedFd<'_>) -> Result<Vec<EndReport>, Error> {
+    allow_descriptors().map_err(Error::system("raise the limit of open files"))?;
     let side = plan.side as usize;
     let host = [&plan.cell.sender, &plan.cell.receiver][side];
     let cpus = host.app_cpus.numbers();
@@ -96,8 +103,9 @@ pub fn generate(plan: &Plan<'_>, stop: BorrowedFd<'_>) -> Result<Vec<EndReport>,
         (_, len) => Cpus::of(cpus[number % len]),
     };
     let work = |number: usize| {
-        let set = nic::affinity(&pinned_to(number))?;
-        nic::pin(set).map_err(KernelError::system("pin a traffic generator"))?;
+        affinity(&pinned_to(number))
+            .and_then(pin)
+            .map_err(Error::system("pin a traffic generator"))?;
         Generator::new(plan, number, &mailboxes, [stop, failed.as_fd()])?.run()
     };
     let work = |number: usize| {
@@ -115,7 +123,7 @@ pub fn generate(plan: &Plan<'_>, stop: BorrowedFd<'_>) -> Result<Vec<EndReport>,
             .collect();
         let others = others.map_err(|error| {
             let _ = failed.write(1);
-            KernelError::system("start a thread of a traffic generator")(error)
+            Error::system("start a thread of a traffic generator")(error)
         })?;
         let mut found = vec![work(0)];
         found.extend(
@@ -123,7 +131,7 @@ pub fn generate(plan: &Plan<'_>, stop: BorrowedFd<'_>) -> Result<Vec<EndReport>,
                 .into_iter()
                 .map(|other| other.join().expect("it does not panic")),
         );
-        found.into_iter().collect::<Result<Vec<_>, KernelError>>()
+        found.into_iter().collect::<Result<Vec<_>, Error>>()
     })?;
     let mut reports = vec![EndReport::default(); plan.flows.len()];
     for (number, report) in found.into_iter().flatten() {
@@ -132,8 +140,8 @@ pub fn generate(plan: &Plan<'_>, stop: BorrowedFd<'_>) -> Result<Vec<EndReport>,
     Ok(reports)
 }
 
-fn event(flags: EfdFlags) -> Result<EventFd, KernelError> {
-    EventFd::from_flags(flags).map_err(KernelError::system("make an event descriptor"))
+fn event(flags: EfdFlags) -> Result<EventFd, Error> {
+    EventFd::from_flags(flags).map_err(Error::system("make an event descriptor"))
 }
 
 /// Connections that the first thread accepted for another one.
@@ -143,7 +151,7 @@ struct Mailbox {
 }
 
 impl Mailbox {
-    fn new() -> Result<Mailbox, KernelError> {
+    fn new() -> Result<Mailbox, Error> {
         Ok(Mailbox {
             arrived: Mutex::default(),
             bell: event(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?,
@@ -182,6 +190,8 @@ struct Generator<'a> {
     timer: TimerFd,
     epoll: Epoll,
     listeners: Vec<OwnedFd>,
+    /// What each has said so far, in the order in which they came.
+    strangers: BTreeMap<u64, (OwnedFd, Vec<u8>)>,
     /// By flow number.
     ends: HashMap<u32, Connection>,
     /// Connections that broke off their turn to let others have one.
@@ -200,18 +210,19 @@ impl<'a> Generator<'a> {
         number: usize,
         mailboxes: &'a [Mailbox],
         stops: [BorrowedFd<'a>; 2],
-    ) -> Result<Generator<'a>, KernelError> {
+    ) -> Result<Generator<'a>, Error> {
         let mut generator = Generator {
             plan,
             number,
             mailboxes,
             stops,
-            clock: Clock::new(),
+            clock: Clock::new(plan.is_virtual),
             timer: TimerFd::new(TimerClock::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC)
-                .map_err(KernelError::system("make a timer"))?,
+                .map_err(Error::system("make a timer"))?,
             epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
-                .map_err(KernelError::system("make an epoll"))?,
+                .map_err(Error::system("make an epoll"))?,
             listeners: Vec::new(),
+            strangers: BTreeMap::new(),
             ends: HashMap::new(),
             unfinished: Vec::new(),
             sleeping: BTreeSet::new(),
@@ -231,7 +242,7 @@ impl<'a> Generator<'a> {
     }
 
     /// Runs until it is told to stop. Returns what became of its ends.
-    fn run(mut self) -> Result<HashMap<u32, EndReport>, KernelError> {
+    fn run(mut self) -> Result<HashMap<u32, EndReport>, Error> {
         self.serve_all()?;
         for (number, end) in self.ends {
             let report = self.reports.entry(number).or_default();
@@ -245,89 +256,59 @@ impl<'a> Generator<'a> {
         flow.receiver_opens == (self.plan.side == Side::Receiver)
     }
 
-    fn address(&self, group: usize, own: bool) -> Ipv4Addr {
-        let addresses = self.plan.addresses[group];
-        if own == (self.plan.side == Side::Sender) {
-            addresses.sender
-        } else {
-            addresses.receiver
+    /// The address of this side's host in a lab, or of the far one.
+    fn address(&self, of_group: Addresses, own: bool) -> Ipv4Addr {
+        match own == (self.plan.side == Side::Sender) {
+            true => of_group.sender,
+            false => of_group.receiver,
         }
     }
 
-    /// A socket with what the scenario says of this side.
-    fn socket(&self, flow: &Flow) -> Result<OwnedFd, KernelError> {
-        let (cell, spec) = (self.plan.cell, &self.plan.cell.flows[flow.group]);
-        let (algorithm, pacing, rate) = match self.plan.side {
-            Side::Sender => (
-                Variant::of_flow(spec).to_string(),
-                spec.pacing.unwrap_or(cell.sender.pacing),
-                spec.max_pacing_rate,
-            ),
-            Side::Receiver => (cell.receiver.algorithm.clone(), cell.receiver.pacing, None),
-        };
-        let congestion = (self.plan.congestion)(&algorithm);
-        let receives = self.plan.side == Side::Receiver;
-        let asked = |size: Option<Bytes>, most: u64| size.map(|Bytes(bytes)| bytes.min(most));
-        let options = Options {
-            congestion: &congestion,
-            paced: pacing == Pacing::Timer,
-            max_pacing_rate: rate,
-            nodelay: spec.nodelay.unwrap_or(flow.receiver_opens),
-            sndbuf: (asked(spec.sndbuf, cell.sender.wmem_max_bytes)).filter(|_| !receives),
-            rcvbuf: (asked(spec.rcvbuf, cell.receiver.rmem_max_bytes)).filter(|_| receives),
-            window_clamp: (spec.window_clamp)
-                .map(|Bytes(bytes)| bytes)
-                .filter(|_| receives),
-        };
-        let fd = connection::open(options).map_err(|error| match error {
-            nix::Error::ENOENT => KernelError::Unsupported {
-                what: format!("flow.{}.algorithm = \"{algorithm}\"", flow.group),
-                lacks: format!("has no congestion control \"{congestion}\""),
-                hint: "See `knee list algorithms` for what it has and what can be loaded.".into(),
-            },
-            nix::Error::EPERM => KernelError::Unsupported {
-                what: format!("flow.{}.algorithm = \"{algorithm}\"", flow.group),
-                lacks: format!("keeps the congestion control \"{congestion}\" for root"),
-                hint: "Run as root, or have it allowed: net.ipv4.tcp_allowed_congestion_control."
-                    .into(),
-            },
-            error => KernelError::system(format!("make a socket of flow {}", flow.number))(error),
-        })?;
-        let given = connection::buffers(&fd).map_err(KernelError::system("ask for a buffer"))?;
-        let limits = [
-            ("sndbuf", options.sndbuf, given[0], "wmem_max"),
-            ("rcvbuf", options.rcvbuf, given[1], "rmem_max"),
-        ];
-        for (key, asked, given, limit) in limits {
-            if asked.is_some_and(|bytes| given < 2 * bytes) {
-                return Err(KernelError::Unsupported {
-                    what: format!("flow.{}.{key}", flow.group),
-                    lacks: format!("gives a socket that asks no more than {}B", given / 2),
-                    hint: format!("Ask for less, or raise net.core.{limit}."),
-                });
-            }
-        }
-        Ok(fd)
+    fn socket(&self, flow: &Flow, family: AddressFamily) -> Result<OwnedFd, Error> {
+        let Plan {
+            cell,
+            side,
+            algorithms,
+            ..
+        } = *self.plan;
+        let of = (flow.group, flow.receiver_opens);
+        socket(cell, side, of, &algorithms[flow.group], family)
     }
 
-    fn watch(&self, fd: impl AsFd, flags: EpollFlags, name: u64) -> Result<(), KernelError> {
+    fn watch(&self, fd: impl AsFd, flags: EpollFlags, name: u64) -> Result<(), Error> {
         self.epoll
             .add(fd, EpollEvent::new(flags, name))
-            .map_err(KernelError::system("watch a socket"))
+            .map_err(Error::system("watch a socket"))
     }
 
     /// One listener for each `[[flow]]` whose far end opens.
-    fn listen(&mut self) -> Result<(), KernelError> {
+    fn listen(&mut self) -> Result<(), Error> {
         let mut last = None;
         for flow in self.plan.flows {
             if self.opens(flow) || last == Some(flow.group) {
                 continue;
             }
             last = Some(flow.group);
-            let fd = self.socket(flow)?;
-            connection::listen_at(&fd, self.address(flow.group, true), SERVICE_PORT).map_err(
-                KernelError::system(format!("listen for flow.{}", flow.group)),
-            )?;
+            let fd = match &self.plan.ends {
+                Ends::Lab {
+                    addresses,
+                    service_port,
+                    ..
+                } => {
+                    let own = self.address(addresses[flow.group], true);
+                    let fd = self.socket(flow, AddressFamily::Inet)?;
+                    listen_at(&fd, (own, *service_port).into())
+                        .map_err(Error::system(format!("listen for flow.{}", flow.group)))?;
+                    fd
+                }
+                Ends::Hosts { listeners, .. } => {
+                    let listener = listeners[flow.group].as_ref();
+                    let listener = listener.expect("it listens before the run");
+                    listener
+                        .try_clone()
+                        .map_err(Error::system("share a socket that listens"))?
+                }
+            };
             self.watch(
                 &fd,
                 EpollFlags::EPOLLIN,
@@ -343,7 +324,7 @@ impl<'a> Generator<'a> {
         flow.threads[self.plan.side as usize]
     }
 
-    fn serve_all(&mut self) -> Result<(), KernelError> {
+    fn serve_all(&mut self) -> Result<(), Error> {
         let is_mine = |flow: &&Flow| self.opens(flow) && self.thread_of(flow) == self.number;
         let mut to_open: Vec<&Flow> = self.plan.flows.iter().filter(is_mine).collect();
         // The last is the next.
@@ -372,7 +353,7 @@ impl<'a> Generator<'a> {
                         Expiration::OneShot(at),
                         TimerSetTimeFlags::TFD_TIMER_ABSTIME,
                     )
-                    .map_err(KernelError::system("set a timer"))?;
+                    .map_err(Error::system("set a timer"))?;
             }
             let timeout = match self.unfinished.is_empty() {
                 true => EpollTimeout::NONE,
@@ -383,7 +364,7 @@ impl<'a> Generator<'a> {
             let count = match count {
                 Ok(count) => count,
                 Err(nix::Error::EINTR) => 0,
-                Err(error) => return Err(KernelError::system("wait for sockets")(error)),
+                Err(error) => return Err(Error::system("wait for sockets")(error)),
             };
             for event in &events[..count] {
                 match event.data() {
@@ -397,6 +378,7 @@ impl<'a> Generator<'a> {
                             self.add(&flow, fd)?;
                         }
                     }
+                    name if name >= STRANGER => self.hear(name)?,
                     name if name >= LISTENER => self.accept((name - LISTENER) as usize)?,
                     number => {
                         let events = event.events();
@@ -410,48 +392,110 @@ impl<'a> Generator<'a> {
         }
     }
 
-    fn connect(&mut self, flow: &Flow) -> Result<(), KernelError> {
+    fn connect(&mut self, flow: &Flow) -> Result<(), Error> {
         let progress = self.plan.shared.get(flow.number);
         Progress::note(&progress.opened_ns, self.clock.now().0);
-        let fd = self.socket(flow)?;
-        let own = (
-            self.address(flow.group, true),
-            FIRST_PORT + flow.number as u16,
-        );
-        let far = (self.address(flow.group, false), SERVICE_PORT);
-        connection::connect_from(&fd, own, far)
-            .map_err(KernelError::system(format!("connect flow {}", flow.number)))?;
+        let (own, far) = match &self.plan.ends {
+            Ends::Lab {
+                addresses,
+                first_port,
+                service_port,
+            } => {
+                let of_group = addresses[flow.group];
+                let own = (
+                    self.address(of_group, true),
+                    first_port + flow.number as u16,
+                );
+                let far = (self.address(of_group, false), *service_port);
+                (Some(own.into()), far.into())
+            }
+            Ends::Hosts { far, .. } => (None, far[flow.group].expect("it is told before the run")),
+        };
+        let family = match far {
+            SocketAddr::V4(_) => AddressFamily::Inet,
+            SocketAddr::V6(_) => AddressFamily::Inet6,
+        };
+        let fd = self.socket(flow, family)?;
+        connect_to(&fd, own, far)
+            .map_err(Error::system(format!("connect flow {}", flow.number)))?;
         self.add(flow, fd)
     }
 
-    fn accept(&mut self, listener: usize) -> Result<(), KernelError> {
+    fn accept(&mut self, listener: usize) -> Result<(), Error> {
         loop {
-            use std::os::fd::{AsRawFd, FromRawFd};
             let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
             let fd = match accept4(self.listeners[listener].as_raw_fd(), flags) {
                 // SAFETY: the kernel has just given it to us.
                 Ok(fd) => unsafe { OwnedFd::from_raw_fd(fd) },
                 Err(nix::Error::EAGAIN) => return Ok(()),
                 Err(nix::Error::EINTR | nix::Error::ECONNABORTED) => continue,
-                Err(error) => return Err(KernelError::system("accept a connection")(error)),
+                Err(error) => return Err(Error::system("accept a connection")(error)),
             };
-            let Ok(peer) = getpeername::<SockaddrIn>(fd.as_raw_fd()) else {
-                continue;
-            };
-            let number = u32::from(peer.port().wrapping_sub(FIRST_PORT));
-            let Some(flow) = self.plan.flows.get(number as usize) else {
-                continue;
-            };
-            match self.thread_of(flow) {
-                own if own == self.number => self.add(flow, fd)?,
-                other => self.mailboxes[other]
-                    .put(*flow, fd)
-                    .map_err(KernelError::system("hand a connection to another thread"))?,
+            match self.plan.ends {
+                Ends::Lab { first_port, .. } => {
+                    let Ok(peer) = getpeername::<SockaddrIn>(fd.as_raw_fd()) else {
+                        continue;
+                    };
+                    self.welcome(u32::from(peer.port().wrapping_sub(first_port)), fd)?;
+                }
+                Ends::Hosts { .. } => {
+                    let newest = self.strangers.last_key_value();
+                    let name = newest.map_or(STRANGER, |(name, _)| name + 1);
+                    self.watch(&fd, EpollFlags::EPOLLIN, name)?;
+                    self.strangers.insert(name, (fd, Vec::new()));
+                    if self.strangers.len() > MOST_STRANGERS {
+                        self.strangers.pop_first();
+                    }
+                }
             }
         }
     }
 
-    fn add(&mut self, flow: &Flow, fd: OwnedFd) -> Result<(), KernelError> {
+    /// Serves a connection that came, or hands it to the thread that does.
+    fn welcome(&mut self, number: u32, fd: OwnedFd) -> Result<(), Error> {
+        let Some(flow) = self.plan.flows.get(number as usize) else {
+            return Ok(());
+        };
+        match self.thread_of(flow) {
+            own if own == self.number => self.add(flow, fd),
+            other => self.mailboxes[other]
+                .put(*flow, fd)
+                .map_err(Error::system("hand a connection to another thread")),
+        }
+    }
+
+    /// What a stranger says: a greeting, and it is one no longer; anything else, and it is sent away.
+    fn hear(&mut self, name: u64) -> Result<(), Error> {
+        let Ends::Hosts { secret, .. } = self.plan.ends else {
+            return Ok(());
+        };
+        let Some((fd, said)) = self.strangers.get_mut(&name) else {
+            return Ok(());
+        };
+        let mut bytes = [0; GREETING_BYTES];
+        let rest = &mut bytes[said.len()..];
+        match recv(fd.as_raw_fd(), rest, MsgFlags::empty()) {
+            Ok(0) => {}
+            Ok(count) => {
+                said.extend_from_slice(&rest[..count]);
+                if said.len() < GREETING_BYTES {
+                    return Ok(());
+                }
+            }
+            Err(nix::Error::EAGAIN | nix::Error::EINTR) => return Ok(()),
+            Err(_) => {}
+        }
+        let (fd, said) = self.strangers.remove(&name).expect("it was there");
+        self.epoll
+            .delete(&fd)
+            .map_err(Error::system("watch a socket no longer"))?;
+        match greeted(secret, &said) {
+            Some(number) if !self.ends.contains_key(&number) => self.welcome(number, fd),
+            _ => Ok(()),
+        }
+    }
+
+    fn add(&mut self, flow: &Flow, fd: OwnedFd) -> Result<(), Error> {
         let workload = &self.plan.cell.flows[flow.group].workload;
         let apps = workload.apps(flow.bytes);
         let apps = apps.expect("programs have no flows here");
@@ -461,23 +505,25 @@ impl<'a> Generator<'a> {
         };
         let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
         self.watch(&fd, flags | EpollFlags::EPOLLRDHUP, u64::from(flow.number))?;
-        // Nothing between: hosts are measured, and what a read costs counts.
-        let copies = self.plan.cell.path.backend == Backend::Veth;
         let times_reads = workload.times_reads() && self.plan.side == Side::Receiver;
-        let end = Connection::new(fd, app, copies, times_reads);
+        let greeting = match self.plan.ends {
+            Ends::Hosts { secret, .. } if self.opens(flow) => greeting(secret, flow.number),
+            _ => Vec::new(),
+        };
+        if let Some(opened) = self.plan.opened {
+            opened(flow.number, fd.as_fd());
+        }
+        let end = Connection::new(fd, app, self.plan.copies, times_reads, greeting);
         self.ends.insert(flow.number, end);
         Ok(())
     }
 
     /// Something happened at a connection. `to_the_end`: see [`Connection::turn`].
-    fn serve(&mut self, number: u32, to_the_end: bool) -> Result<(), KernelError> {
+    fn serve(&mut self, number: u32, to_the_end: bool) -> Result<(), Error> {
         match self.turn(number, to_the_end) {
             // The far end may be gone already when all are told to stop.
-            Err(_) if self.is_told_to_stop() => Ok(()),
-            Err(error) => Err(KernelError::Child {
-                role: "connection".into(),
-                message: format!("flow {number} failed: {error}"),
-            }),
+            Err(_) if self.plan.over.load(Ordering::Relaxed) || self.is_told_to_stop() => Ok(()),
+            Err(source) => Err(Error::Connection { number, source }),
             Ok(()) => Ok(()),
         }
     }
@@ -523,7 +569,7 @@ impl<'a> Generator<'a> {
         }
         // Its socket stays: a FIN may have to be sent again.
         if end.is_over() && report.tcp_info.is_empty() {
-            report.tcp_info = end.tcp_info();
+            report.tcp_info = read_tcp_info(&end.fd);
             if self.plan.side == Side::Sender {
                 Progress::note(&progress.closed_ns, self.clock.now().0);
             }
