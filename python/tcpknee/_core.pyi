@@ -211,6 +211,17 @@ class Scenario:
         """Refuses what this machine cannot do, as far as that is known before a lab is made; returns the sysctls of the
         whole machine that the cells need, each with its value. Raises `KernelUnsupported`, `EngineError`."""
 
+    def check_hosts(self) -> None:
+        """Refuses what two hosts of the user's cannot be asked. Raises `KernelUnsupported`."""
+
+    def between_hosts(self, index: int, rep: int, sender: tuple[str, bytes], receiver: tuple[str, bytes]) -> LabOutput:
+        """The tables of a repetition of which two helpers told: what each said at its end, as JSON, and its samples.
+        Raises `EngineError`, `ValueError`."""
+
+    @property
+    def names(self) -> list[tuple[str, str]]:
+        """Our name and Linux's of each algorithm that a scenario may name."""
+
     def run_in_lab(
         self,
         index: int,

@@ -27,7 +27,7 @@ ELSEWHERE = {
     "python/tcpknee/runs/guest.py": "the guest's folder",
     "python/tcpknee/runs/guestworker.py": "/proc/sys of the guest",
     "crates/hold/src/hold.rs": "/proc/sys, only to lock it",
-    "crates/hold/src/lock.rs": "the lock of another host, where the store is not linked: opened without following a link",
+    "crates/hold/src/lock.rs": "the lock of another host, where the store is not linked; follows no link",
     "crates/hold/src/sysctl.rs": "/proc/sys",
     "crates/hold/src/watchdog.rs": "/proc/self and /dev/null",
     "crates/store/src/segment/staged.rs": "takes an empty folder away again",

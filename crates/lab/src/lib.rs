@@ -9,6 +9,7 @@ mod build;
 mod child;
 mod enter;
 mod facts;
+pub mod hosts;
 mod joint;
 mod limits;
 mod module;

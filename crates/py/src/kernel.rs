@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use knee_lab::RunAs;
-use knee_lab::run::{Moment, Options, run_in_lab};
+use knee_lab::run::{Moment, Options, Output, run_in_lab};
 use knee_scenario::Cell;
 use knee_tables::{HostCosts, Stacks};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -71,7 +72,10 @@ pub fn run(
     if let Some(error) = raised {
         return Err(error);
     }
-    let found = result.map_err(|error| errors::kernel(py, &error))?;
+    given(py, result.map_err(|error| errors::kernel(py, &error))?)
+}
+
+fn given(py: Python<'_>, found: Output) -> PyResult<LabOutput> {
     Ok(LabOutput {
         flows: Py::new(py, ArrowTable::new(found.flows))?,
         samples: Py::new(py, ArrowTable::new(found.samples))?,
@@ -87,6 +91,25 @@ pub fn run(
         facts: found.facts.to_json(),
         warnings: found.warnings,
     })
+}
+
+/// What two helpers said of a repetition: the JSON of each, and its samples.
+pub fn between_hosts(
+    py: Python<'_>,
+    cell: &Cell,
+    rep: u32,
+    [sender, receiver]: [(&str, &[u8]); 2],
+) -> PyResult<LabOutput> {
+    let read = |(said, records): (&str, &[u8])| {
+        let mut end: knee_lab::hosts::End =
+            serde_json::from_str(said).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        end.records = records.to_vec();
+        Ok::<_, PyErr>(end)
+    };
+    let (sender, receiver) = (read(sender)?, read(receiver)?);
+    let found = py.detach(|| knee_lab::hosts::output(cell, rep, &sender, &receiver));
+    let found = found.map_err(|error| errors::kernel(py, &error))?;
+    given(py, found)
 }
 
 /// Calls the watcher with the words of the moment.

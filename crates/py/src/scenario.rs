@@ -276,6 +276,35 @@ impl Scenario {
         Ok(wanted)
     }
 
+    /// Refuses what two hosts of the user's cannot be asked.
+    fn check_hosts(&self, py: Python<'_>) -> PyResult<()> {
+        for cell in self.scenario.cells() {
+            knee_lab::hosts::check(&cell).map_err(|error| errors::kernel(py, &error))?;
+        }
+        Ok(())
+    }
+
+    /// The tables of a repetition of which two helpers told: what each said at its end, as JSON, and its samples.
+    fn between_hosts(
+        &self,
+        py: Python<'_>,
+        index: usize,
+        rep: u32,
+        sender: (&str, &[u8]),
+        receiver: (&str, &[u8]),
+    ) -> PyResult<LabOutput> {
+        kernel::between_hosts(py, &self.cell(index)?, rep, [sender, receiver])
+    }
+
+    /// Our name and Linux's of each algorithm that a scenario may name.
+    #[getter]
+    fn names(&self) -> Vec<(&str, &str)> {
+        let algorithms = self.scenario.names().algorithms.iter();
+        algorithms
+            .map(|algorithm| (&*algorithm.name, &*algorithm.linux_name))
+            .collect()
+    }
+
     /// Runs one repetition of one cell on the kernel, in a process that
     /// `enter_lab` returned in. `run_as`: the user of the scenario's programs,
     /// a JSON object; `None`: the lab's own.

@@ -66,8 +66,8 @@ def command(algorithms: tuple[str, ...], **given: Any) -> int:
     options_of = {key: name for key, name in compose.ARGUMENTS.items() if name != "algorithms"}
     refuse_both("knee compare", options_of, settings["set"])
     options = Options(**given)
-    for engine in options.engines:
-        api.check_engine(engine, **options.of_engine)
+    for one in options.by_engine():
+        api.check_engine(one.engines[0], **one.of_engine)
     with by_option("knee compare", of_compare(settings["set"])):
         text, file = compose.comparison(compared, **settings), "<command line>"
         scenario = api.parse(text, file)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -170,6 +170,10 @@ def is_given(option: str) -> bool:
     return click.get_current_context().get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE
 
 
+PAIR = ("sender", "receiver", "address", "port")
+"""Options of the engine hosts."""
+
+
 @dataclass(frozen=True)
 class Options:
     """What commands that run scenarios have in common."""
@@ -192,11 +196,28 @@ class Options:
     budget: str = ""
     cluster: str | None = None
     parts: str | None = None
+    sender: str | None = None
+    receiver: str | None = None
+    address: str | None = None
+    port: int = 0
 
     @property
     def engines(self) -> list[str]:
         """The engines that were named, or the simulator."""
         return (self.engine or "sim").split(",")
+
+    def by_engine(self) -> list[Options]:
+        """The same for each engine alone. Where several are named, the two hosts are those of one of them; and beside
+        one in real time, what is simulated ends as it always does."""
+        found = []
+        for name in self.engines:
+            one = replace(self, engine=name)
+            if "hosts" in self.engines and name != "hosts":
+                one = replace(one, sender=None, receiver=None, address=None, port=0)
+            if any(map(engines.in_real_time, self.engines)) and not engines.in_real_time(name):
+                one = replace(one, until_decided=False, budget="")
+            found.append(one)
+        return found
 
     @property
     def ending(self) -> Ending:
@@ -209,7 +230,12 @@ class Options:
     def of_engine(self) -> dict[str, Any]:
         """The settings of the engine, by their names in `api.run`."""
         names = ("bpf", "programs_as_root", "allow_host_settings", "measure", "workers")
-        return {name: getattr(self, name) for name in names}
+        found = {name: getattr(self, name) for name in names}
+        if any(getattr(self, name) for name in PAIR):
+            from tcpknee.runs.pair import Pair
+
+            found["hosts"] = Pair(self.sender or "", self.receiver or "", self.address, self.port)
+        return found
 
 
 def running_options(command: Command) -> Command:
@@ -244,8 +270,9 @@ def running_options(command: Command) -> Command:
         click.option(
             "--engine",
             type=Engines(),
-            help="What runs it: the simulator; this host's own TCP stack, in real time; or another kernel, in virtual "
-            "time. Several with commas between are set beside each other.  [default: sim]",
+            help="What runs it: the simulator; this host's own TCP stack, in real time; another kernel, in virtual "
+            "time; or two hosts of yours, over the path between them. Several "
+            "with commas between are set beside each other.  [default: sim]",
         ),
     ):
         command = option(command)
@@ -255,6 +282,28 @@ def running_options(command: Command) -> Command:
 def planning_options(command: Command) -> Command:
     """Options of `run` and `compare`."""
     for option in (
+        click.option(
+            "--port",
+            type=click.IntRange(0, 65535),
+            default=0,
+            metavar="PORT",
+            help="With --engine hosts: the port that the receiver listens at, and those behind it for further [[flow]] "
+            "tables.  [default: any]",
+        ),
+        click.option(
+            "--address",
+            metavar="IP",
+            help="With --engine hosts: the receiver's address for data.  [default: the one that ssh reached]",
+        ),
+        click.option(
+            "--receiver", metavar="HOST", help="With --engine hosts: the host that receives, in the same way."
+        ),
+        click.option(
+            "--sender",
+            metavar="HOST",
+            help="With --engine hosts: the host that sends, as ssh knows it (user@host), or local, which is this one "
+            "(docs/hosts.md).",
+        ),
         click.option(
             "--kernel",
             metavar="NAMES",

@@ -53,8 +53,8 @@ def _run(files: Sequence[Path], options: Options) -> int:
 
     if options.resume:
         return _resume(files, options)
-    for engine in options.engines:
-        api.check_engine(engine, **options.of_engine)
+    for one in options.by_engine():
+        api.check_engine(one.engines[0], **one.of_engine)
     stems = [_stem(file) for file in files]
     if options.out and len(set(stems)) < len(stems):
         twice = next(stem for stem in stems if stems.count(stem) > 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -16,7 +16,7 @@ from tcpknee.runs import api, compose, doubts, engines, engines_text, manifest, 
 from tcpknee.runs.folder import next_free
 from tcpknee.runs.results import Run
 
-from .options import Options
+from .options import PAIR, Options
 
 RUNS = Path("runs")
 
@@ -50,24 +50,16 @@ def run_all(jobs: Iterable[Job], options: Options) -> int:
             for name in api.kernels_of(job.scenario, job.file, "guest"):
                 cache.find(name)
         parent = job.out or next_free(RUNS, job.stem)
-        beside = [_run(job, _of_one(options, name), parent / name) for name in options.engines]
+        beside = [_run(job, one, parent / one.engines[0]) for one in options.by_engine()]
         show_beside(beside, options, first=not runs)
         runs += beside
     return end(runs, options)
 
 
-def _of_one(options: Options, engine: str) -> Options:
-    """The options for one of several engines: beside one in real time, what is simulated ends as it always does."""
-    ends = engines.in_real_time(engine) or not any(map(engines.in_real_time, options.engines))
-    if not ends:
-        options = replace(options, until_decided=False, budget="")
-    return replace(options, engine=engine)
-
-
 def _run(job: Job, options: Options, out: Path) -> Run:
     engine = options.engines[0]
     # A host's own kernel is none that a scenario names, and stands beside those.
-    own = engine == "kernel" and bool(options.kernel)
+    own = engines.in_real_time(engine) and bool(options.kernel)
     with interruptible(out, command=again(options)):
         return api.run_text(
             compose.without_kernels(job.text) if own else job.text,
@@ -153,6 +145,7 @@ def engine_words(options: Options) -> list[str]:
         *(flag for flag, given in flags.items() if given),
         *(["--kernel", ",".join(options.kernel)] if options.kernel else []),
         *(["--measure", ",".join(options.measure)] if options.measure else []),
+        *(word for name in PAIR if (value := getattr(options, name)) for word in (f"--{name}", str(value))),
     ]
 
 
@@ -200,7 +193,8 @@ def dry_run(scenarios: Sequence[tuple[_core.Scenario, str]], options: Options) -
             }
         )
         if not options.json:
-            how = {"kernel": "in real time", "guest": "in virtual time"}.get(options.engines[0], "simulated")
+            how = "in real time" if engines.in_real_time(options.engines[0]) else "simulated"
+            how = "in virtual time" if options.engines[0] == "guest" else how
             say.lines(_plan(scenario.title, scenario.repeat, cells, how))
             say.lines(f"Warning: {caution}" for caution in doubts.of_settings(cells))
     if options.json:

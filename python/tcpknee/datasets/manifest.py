@@ -61,7 +61,7 @@ _RUN: Shape = {
     "facts": Optional([_FACT]),
     "expects": Optional([{"assert": TEXT, "line": WHOLE}]),
     "published": Optional([{"value": TEXT, "figure": TEXT, "source": TEXT, "line": WHOLE}]),
-    "engine": one_of("sim", "kernel", "guest"),
+    "engine": one_of("sim", "kernel", "guest", "hosts"),
     "engine_version": TEXT,
     "bpf": Optional(FLAG),
     "measure": Optional([TEXT]),

@@ -34,6 +34,7 @@ from .results import Run
 
 if TYPE_CHECKING:
     from .cluster import Cluster
+    from .pair import Pair
 
 Setting = str | int | float | bool
 
@@ -58,6 +59,7 @@ def run(
     workers: int | None = None,
     cluster: str | None = None,
     parts: str | None = None,
+    hosts: Pair | Sequence[str] | None = None,
     watcher: Watcher | None = None,
     **settings: Any,
 ) -> Run:
@@ -78,7 +80,9 @@ def run(
     repetitions at once, by default one per processor, which changes no result of the simulator; one in real time.
     `cluster`: the address of a Dask
     scheduler whose workers run it; `parts`: where these leave finished units, a folder or a URL that fsspec knows, by
-    default in `out`; with `resume` also where those of earlier sessions are taken from (docs/cluster.md).
+    default in `out`; with `resume` also where those of earlier sessions are taken from (docs/cluster.md). With
+    `engine="hosts"`, between two hosts of yours (docs/hosts.md): `hosts`, the sender and the receiver as ssh knows them
+    or "local", or a `tcpknee.runs.pair.Pair`, which also has an address for data and a port.
     Raises `ScenarioError`, `EngineError`, `RunFolderError`, `ClusterError`; Ctrl-C keeps finished repetitions in `out`
     and goes on.
     """
@@ -94,6 +98,10 @@ def run(
         text, file, stored = meta["scenario"], meta["file"], True
         engine, bpf = engine or meta["engine"], bpf or meta.get("bpf", False)
         measure = measure or meta.get("measure", ())
+        if hosts is None and "hosts" in meta:
+            from .pair import Pair
+
+            hosts = Pair(**meta["hosts"])
     else:
         raise UsageError("run(): expected a scenario (a path or its text) or its keys as keyword arguments.")
     try:
@@ -114,6 +122,7 @@ def run(
             workers=workers,
             cluster=cluster,
             parts=parts,
+            hosts=hosts,
             watcher=watcher,
             stored=stored,
         )
@@ -269,6 +278,7 @@ def run_text(
     workers: int | None = None,
     cluster: str | None = None,
     parts: str | None = None,
+    hosts: Pair | Sequence[str] | None = None,
     watcher: Watcher | None = None,
     command: str | None = None,
     scenario: _core.Scenario | None = None,
@@ -276,7 +286,12 @@ def run_text(
 ) -> Run:
     """Parses and runs; nothing is written before the scenario has been found good. `scenario`: what `parse` made of the
     text, where that is known; `stored`: the text comes from a run's folder."""
-    check_engine(engine, bpf, programs_as_root, allow_host_settings, measure, workers)
+    check_engine(engine, bpf, programs_as_root, allow_host_settings, measure, workers, hosts)
+    pair = None
+    if engine == "hosts":
+        from .pair import Pair
+
+        pair = Pair.of(hosts or Pair("", ""))
     _check_cluster(cluster, parts, engine, workers, out, resume)
     count = workers if workers is not None else engines.default_workers(engine)
     if count < 1:
@@ -287,7 +302,18 @@ def run_text(
     kernels = kernels_of(scenario, file, engine)
     guests = [cache.find(name).facts() for name in kernels] if engine == "guest" else []
     of_files = [one.facts() for one in naming.used_by(scenario)]
-    meta = manifest.describe(scenario, text, file, command or _command(file), engine, bpf, measure, guests, of_files)
+    meta = manifest.describe(
+        scenario,
+        text,
+        file,
+        command or _command(file),
+        engine,
+        bpf,
+        measure,
+        guests,
+        of_files,
+        pair.facts() if pair else None,
+    )
     has_programs = engine != "sim" and engines.runs_programs(scenario.cells)
     user = None
     if has_programs or programs_as_root:
@@ -303,6 +329,7 @@ def run_text(
         allow_host_settings=allow_host_settings,
         measure=tuple(measure),
         ending=ending,
+        pair=pair,
     )
     if out is None:
         return _run_in_memory(job, meta, count, watcher)
@@ -323,6 +350,7 @@ def check_engine(
     allow_host_settings: bool = False,
     measure: Sequence[str] = (),
     workers: int | None = None,
+    hosts: Pair | Sequence[str] | None = None,
 ) -> None:
     """Refuses what no engine can be asked."""
     if engine not in engines.NAMES:
@@ -334,6 +362,14 @@ def check_engine(
     if allow_host_settings and engine != "kernel":
         raise UsageError(
             f"allow_host_settings: got it with the engine {engine}; expected the engine kernel, which has a host."
+        )
+    if hosts and engine != "hosts":
+        raise UsageError(
+            f"hosts: got them with the engine {engine}; expected the engine hosts, which runs between two."
+        )
+    if engine == "hosts" and workers not in (None, 1):
+        raise UsageError(
+            f"workers: got {workers} with the engine hosts; expected 1, as between two hosts there is one path."
         )
     if measure:
         from . import measuring
@@ -351,9 +387,9 @@ def kernels_of(scenario: _core.Scenario, file: str, engine: str) -> list[str]:
             )
         return named
     for name in filter(None, named):
-        if engine == "kernel":
+        if engines.in_real_time(engine):
             raise UsageError(
-                f"{file}: kernel: got {name} with the engine kernel, which is this host's own; expected the engine "
+                f"{file}: kernel: got {name} with the engine {engine}, whose hosts have their own; expected the engine "
                 "sim, or guest, which boots it."
             )
         if not cache.VERSION.fullmatch(name):

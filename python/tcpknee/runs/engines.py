@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from .job import Job
     from .run_as import User
 
-NAMES = ("sim", "kernel", "guest")
+NAMES = ("sim", "kernel", "guest", "hosts")
 """sim: the packet-level simulator, the default. kernel: the host's own TCP stack in a lab. guest: that of another
-kernel, in a lab within a guest of virtual time."""
+kernel, in a lab within a guest of virtual time. hosts: those of two hosts of the user's, over the path between them."""
 
 LAB_SECONDS = 1.5
 """What a lab needs beside its scenario's duration: interpreters, namespaces, the end of connections."""
@@ -72,16 +72,17 @@ def of(name: str, job: Job) -> Iterator[Any]:
     if name == "sim":
         yield Streaming(job.scenario, job.parts) if job.parts else Simulator(job.scenario)
         return
-    from . import guest, kernel
+    from . import between, guest, kernel
 
-    with guest.engine(job) if name == "guest" else kernel.engine(job) as found:
+    made = {"kernel": kernel.engine, "guest": guest.engine, "hosts": between.engine}
+    with made[name](job) as found:
         yield found
 
 
 def in_real_time(name: str) -> bool:
     """Whether its clock does not stop, so that repetitions take time from each other, and what a path does meanwhile is
     in them."""
-    return name == "kernel"
+    return name in ("kernel", "hosts")
 
 
 def default_workers(name: str) -> int:
@@ -103,7 +104,7 @@ def expectation(
 ) -> str:
     """What to say before a run of those repetitions begins; empty where it takes as long as it takes. `user`: who runs
     its programs."""
-    if name != "kernel" or not keys:
+    if not in_real_time(name) or not keys:
         return ""
     seconds = real_seconds(cells, keys, workers)
     kinds = [workloads.of(flow["workload"]) for cell in cells for flow in cell["flows"]]

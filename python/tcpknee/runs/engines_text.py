@@ -46,12 +46,14 @@ def lines(runs: Sequence[Run]) -> list[str]:
 
 
 def _who(run: Run, cell: int) -> str:
-    """`sim, rules of 6.12`, `guest 6.12.117`, `kernel 6.18.44`."""
+    """`sim, rules of 6.12`, `guest 6.12.117`, `kernel 6.18.44`, `hosts 6.1.0, 6.12.3`."""
     meta, named = run.meta, run.meta["cells"][cell].get("kernel")
     if meta["engine"] == "sim":
         return f"sim, rules of {named}" if named else "sim"
     if meta["engine"] == "guest":
         return f"guest {named}"
+    if meta["engine"] == "hosts":
+        return f"hosts {manifest.kernel_of(meta)}"
     return f"kernel {manifest.kernel_of(meta)}"
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tcpknee import _core
 
     from .folder import RunFolder
+    from .pair import Pair
     from .run_as import User
 
 
@@ -27,6 +28,7 @@ class Job:
     kernel engine takes our build of an algorithm also where the kernel has its own. `user`: who the scenario's programs
     run as; None where it has none. `allow_host_settings`: what the kernel has for the whole machine may be set.
     `measure`: instruments for what a repetition costs the host, of the kernel engine. `ending`: what ends it early.
+    `pair`: the hosts of the engine hosts.
     """
 
     scenario: _core.Scenario
@@ -39,6 +41,7 @@ class Job:
     allow_host_settings: bool = False
     measure: tuple[str, ...] = ()
     ending: Ending = NEVER
+    pair: Pair | None = None
 
 
 @contextmanager

@@ -18,9 +18,10 @@ algorithm_files    where algorithms are named by path: path, name (what it is ca
                    sha256 of the sources, sources (their texts, by name)
 expects            assert and line of each [[expect]]
 published          value, figure, source and line of each [[published]]
-engine             "sim", "kernel" or "guest";  engine_version the version of tcpknee
+engine             "sim", "kernel", "guest" or "hosts";  engine_version the version of tcpknee
 bpf                of the kernel engine: our build of each algorithm, also where the kernel has its own
 guests             of the guest engine: the kernels that were booted (`kernels.cache.Kernel`)
+hosts              of the engine hosts: sender, receiver, address, port, as they were given
 measure            of the kernel engine: the instruments for what a repetition costs the host, where there are some
 labs               of the kernel engine: the settings of each lab that differs from the others, as read back, what the
                    kernel calls each algorithm of the scenario, and where it has programs whom they ran as
@@ -63,6 +64,7 @@ def describe(
     measure: Sequence[str] = (),
     guests: Sequence[Mapping[str, Any]] = (),
     algorithm_files: Sequence[Mapping[str, Any]] = (),
+    hosts: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A run about to begin. `scenario` is a `_core.Scenario`."""
     return {
@@ -86,6 +88,7 @@ def describe(
         **({"bpf": bpf} if engine == "kernel" else {}),
         **({"measure": list(measure)} if measure else {}),
         **({"guests": [dict(guest) for guest in guests]} if guests else {}),
+        **({"hosts": dict(hosts)} if hosts else {}),
         "versions": provenance.versions(),
         "host": provenance.host(),
         "command": command,
@@ -109,6 +112,9 @@ def seed_of(run: Mapping[str, Any], cell: Mapping[str, Any]) -> int:
 
 def kernel_of(run: Mapping[str, Any]) -> str:
     """The kernel that carried the flows of a run that was not simulated."""
+    if run["engine"] == "hosts":
+        kernels = {f"{lab[role]['kernel']}" for lab in run.get("labs", ()) for role in ("sender", "receiver")}
+        return ", ".join(sorted(kernels)) or "two hosts"
     releases = ", ".join(guest["release"] for guest in run.get("guests", ()))
     return f"guests of Linux {releases}" if releases else str(run["host"]["kernel"])
 
@@ -131,7 +137,17 @@ def repetitions(engine: str, notes: Mapping[tuple[int, int], Mapping[str, Any]])
             labs.append(lab)
         row = {"cell": cell, "rep": rep, "lab": labs.index(lab), "measured": note["lab"].get("measured", {})}
         rows.append({**row, "warnings": note["warnings"], "failures": note["failures"]})
-    return {"labs": labs, "repetitions": rows}
+    told = {"labs": labs, "repetitions": rows}
+    return {**told, "path_measured": _path(rows)} if engine == "hosts" else told
+
+
+def _path(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What was measured of a path before the repetitions of each block: the least of its round-trip times."""
+    blocks: dict[int, list[float]] = {}
+    for row in rows:
+        if (least_us := row["measured"].get("path_rtt_us_least")) is not None:
+            blocks.setdefault(row["rep"], []).append(least_us)
+    return [{"block": block, "rtt_us": min(found)} for block, found in sorted(blocks.items())]
 
 
 def check_same(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> None:
@@ -141,7 +157,7 @@ def check_same(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> 
             f"{folder}: --resume: the scenario differs from the one that began this run ({old['file']}). "
             "Run it into another --out, or give no scenario to go on with the stored one."
         )
-    if any(old.get(name) != new.get(name) for name in ("engine", "bpf", "measure", "guests")):
+    if any(old.get(name) != new.get(name) for name in ("engine", "bpf", "measure", "guests", "hosts")):
         raise RunFolderError(
             f"{folder}: --resume: got {_engine(new)}; this run was begun with {_engine(old)}. Run it into another "
             "--out, or leave the options out to go on as it was begun."
@@ -169,5 +185,6 @@ def _engine(meta: Mapping[str, Any]) -> str:
     return (
         f"--engine {meta['engine']}{f' ({guests})' if guests else ''}"
         + (" --bpf" if meta.get("bpf") else "")
+        + "".join(f" --{name} {value}" for name, value in meta.get("hosts", {}).items() if value)
         + measured
     )

@@ -264,7 +264,13 @@ def _head(run: Run) -> Iterator[str]:
     seeds = {manifest.seed_of(meta, cell) for cell in meta["cells"]}
     if len(seeds) == 1:
         facts[-1] += f", seed {seeds.pop()}"
-    yield " · ".join(facts)
+    if meta["engine"] != "hosts":
+        yield " · ".join(facts)
+        return
+    from . import between_text
+
+    yield f"expected: {' · '.join(facts)}"
+    yield from between_text.lines(meta)
 
 
 def buffer_text(cell: Mapping[str, Any]) -> str:

@@ -19,6 +19,7 @@ FROM_ENGINE: dict[str, tuple[str, ...]] = {
     "sim": ("flows", "samples", "queue", "events", "cpu_time", "host_costs"),
     "kernel": _OF_LAB,
     "guest": _OF_LAB,
+    "hosts": _OF_LAB,
 }
 """Tables that each engine fills, in the order in which parts hold them."""
 

@@ -1,0 +1,67 @@
+//! What the helper is told.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use knee_traffic::Secret;
+use serde::Deserialize;
+
+/// One line of its standard input.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub enum Asked {
+    /// What are you?
+    Hello,
+    /// What time is it?
+    Ping { n: u64 },
+    /// What has the host counted so far?
+    Counters,
+    /// What comes is this repetition: listen.
+    Prepare(Box<Prepare>),
+    /// How far is the other host?
+    Path(PathAsked),
+    /// Run what was prepared.
+    Start(Start),
+    /// End it.
+    Stop,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Prepare {
+    /// One cell, as `knee_scenario::Scenario::write_cell` writes it.
+    pub cell: String,
+    /// Our name and Linux's of each algorithm that a scenario may name.
+    pub names: Vec<(String, String)>,
+    pub rep: u32,
+    pub side: SideName,
+    pub secret: Secret,
+    /// What the kernel calls each algorithm of the cell.
+    pub algorithms: BTreeMap<String, String>,
+    /// The first port to listen at; 0: any.
+    pub port: u16,
+    /// Is the other host reached by IPv6?
+    pub v6: bool,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SideName {
+    Sender,
+    Receiver,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct PathAsked {
+    pub far: SocketAddr,
+    pub secret: Secret,
+    /// Round trips that are measured.
+    pub count: u32,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Start {
+    /// By this host's clock.
+    pub at_ns: u64,
+    /// Where the far end of each `[[flow]]` listens, of those that this end opens.
+    pub far: Vec<Option<SocketAddr>>,
+}

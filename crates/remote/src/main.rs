@@ -1,0 +1,100 @@
+//! The helper on a host of the user's: makes traffic and samples, and says what the host is.
+//!
+//! It is copied there over ssh, told what to do in lines of JSON on its standard input (`asked`), and answers on its
+//! standard output (`said`). It runs as the ordinary user, leaves no file, and ends when its standard input does, or
+//! when nothing was heard on it for [`SILENCE`]: ssh sends something every few seconds, and a network that is gone says
+//! nothing.
+//!
+//! `host` says what the host is and has counted; `path` answers and measures the path; `side` is one end of a
+//! repetition, `sampler` its samples.
+
+mod asked;
+mod host;
+mod path;
+mod said;
+mod sampler;
+mod side;
+
+use std::io::BufRead;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use knee_clock::monotonic_ns;
+
+use asked::Asked;
+use said::Said;
+use side::Side;
+
+/// How long nobody may say anything.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// When something was last heard.
+static HEARD_NS: AtomicU64 = AtomicU64::new(0);
+
+/// The words are the folder that the helper was copied into, if it was: it goes at once, and the program stays in
+/// memory. So nothing is left, however this process ends.
+fn main() {
+    if let Some(folder) = std::env::args_os().nth(1) {
+        leave_nothing(Path::new(&folder));
+    }
+    end_in_silence();
+    let mut side = Side::default();
+    for line in std::io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        HEARD_NS.store(monotonic_ns(), Ordering::Relaxed);
+        match serde_json::from_str(&line) {
+            Ok(asked) => answer(asked, &mut side),
+            Err(error) => said::tell(&Said::error(format!(
+                "the helper does not understand what it is told: {error}"
+            ))),
+        }
+    }
+    // The threads of a repetition end with the process, and their sockets with them.
+    std::process::exit(0);
+}
+
+fn leave_nothing(folder: &Path) {
+    if let Ok(own) = std::fs::read_link("/proc/self/exe")
+        && own.parent() == Some(folder)
+    {
+        let _ = nix::unistd::unlink(&own);
+        let _ = nix::unistd::unlinkat(
+            nix::fcntl::AT_FDCWD,
+            folder,
+            nix::unistd::UnlinkatFlags::RemoveDir,
+        );
+    }
+}
+
+fn end_in_silence() {
+    HEARD_NS.store(monotonic_ns(), Ordering::Relaxed);
+    std::thread::spawn(|| {
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+            let silent_ns = monotonic_ns().saturating_sub(HEARD_NS.load(Ordering::Relaxed));
+            if silent_ns > SILENCE.as_nanos() as u64 {
+                std::process::exit(1);
+            }
+        }
+    });
+}
+
+fn answer(asked: Asked, side: &mut Side) {
+    let told = match asked {
+        Asked::Hello => Ok(Said::Hello(host::Facts::here())),
+        Asked::Ping { n } => Ok(Said::pong(n)),
+        Asked::Counters => Ok(Said::Counters(host::counters())),
+        Asked::Prepare(prepare) => side.prepare(*prepare).map(Said::Listening),
+        Asked::Path(asked) => path::measure(&asked).map(Said::Path),
+        Asked::Start(start) => match side.start(start) {
+            Ok(()) => return,
+            Err(error) => Err(error),
+        },
+        Asked::Stop => {
+            side.stop();
+            return;
+        }
+    };
+    said::tell(&told.unwrap_or_else(Said::error));
+}

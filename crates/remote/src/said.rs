@@ -1,0 +1,83 @@
+//! What the helper says.
+
+use std::io::Write;
+
+use knee_clock::monotonic_ns;
+use knee_traffic::EndReport;
+use nix::time::{ClockId, clock_gettime};
+use serde::Serialize;
+
+use crate::host::{Counters, Facts};
+use crate::path::Measured;
+
+/// One line of its standard output.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Said {
+    Hello(Facts),
+    Pong(Pong),
+    Counters(Counters),
+    /// The port of each `[[flow]]` whose far end opens.
+    Listening(Vec<Option<u16>>),
+    Path(Measured),
+    /// The time reached, since the start.
+    At(u64),
+    /// The duration is over, or this end has seen all of the work done.
+    Over(u64),
+    Done(Box<Done>),
+    Error(String),
+}
+
+/// By this host's clocks.
+#[derive(Serialize)]
+pub struct Pong {
+    n: u64,
+    monotonic_ns: u64,
+    realtime_ns: u64,
+}
+
+/// What became of a side. Its samples follow the line.
+#[derive(Serialize)]
+pub struct Done {
+    pub start_ns: u64,
+    /// Since the start: when the last sample was taken.
+    pub ended_ns: u64,
+    /// By flow number: bytes read, and when it was opened, established, complete and closed, since the start.
+    pub progress: Vec<(u64, [Option<u64>; 4])>,
+    pub reports: Vec<EndReport>,
+    /// Samples that were taken, and those left out because there was no time for them.
+    pub samples: u64,
+    pub missed: u64,
+    /// Length of what follows.
+    pub records_bytes: usize,
+    #[serde(skip)]
+    pub records: Vec<u8>,
+}
+
+impl Said {
+    pub fn error(message: String) -> Said {
+        Said::Error(message)
+    }
+
+    pub fn pong(n: u64) -> Said {
+        let now = clock_gettime(ClockId::CLOCK_REALTIME).expect("the clock is always there");
+        Said::Pong(Pong {
+            n,
+            monotonic_ns: monotonic_ns(),
+            realtime_ns: now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64,
+        })
+    }
+}
+
+/// Says it, in one piece. Who cannot be told is gone, and this process with him.
+pub fn tell(said: &Said) {
+    let mut line = serde_json::to_vec(said).expect("it is plain data");
+    line.push(b'\n');
+    if let Said::Done(done) = said {
+        line.extend_from_slice(&done.records);
+    }
+    let mut out = std::io::stdout().lock();
+    if out.write_all(&line).and_then(|()| out.flush()).is_err() {
+        std::process::exit(1);
+    }
+}

@@ -1,0 +1,295 @@
+//! One end of a repetition.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use knee_clock::{Punctual, monotonic_ns};
+use knee_scenario::{AlgorithmInfo, Cell, Names};
+use knee_traffic::{Algorithm, Ends, Flow, Plan, Progress, Secret, Shared, listen_at, socket};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::socket::{AddressFamily, SockaddrStorage, getsockname};
+
+use crate::asked::{Prepare, SideName, Start};
+use crate::path;
+use crate::said::{Done, Said, tell};
+use crate::sampler::{Open, Records, attribute_of};
+
+/// How often the front hears of the time, and a generator is looked after.
+const TOLD_NS: u64 = 100_000_000;
+
+/// What was prepared, and what runs.
+#[derive(Default)]
+pub struct Side {
+    prepared: Option<Prepared>,
+    running: Option<Running>,
+}
+
+struct Prepared {
+    cell: Cell,
+    side: knee_traffic::Side,
+    flows: Vec<Flow>,
+    algorithms: Vec<Algorithm>,
+    secret: Secret,
+    listeners: Vec<Option<OwnedFd>>,
+    /// Answers whoever measures the path, until it is told to stop.
+    answering: Option<(EventFd, JoinHandle<()>)>,
+}
+
+struct Running {
+    stop: Arc<EventFd>,
+    thread: JoinHandle<()>,
+}
+
+fn event() -> Result<EventFd, String> {
+    let made = EventFd::from_flags(EfdFlags::EFD_CLOEXEC);
+    made.map_err(|error| format!("cannot make an event descriptor: {error}"))
+}
+
+impl Side {
+    /// Reads the cell and listens. Returns the port of each `[[flow]]` whose far end opens.
+    pub fn prepare(&mut self, asked: Prepare) -> Result<Vec<Option<u16>>, String> {
+        self.stop();
+        let named = |(name, linux_name): (String, String)| AlgorithmInfo {
+            name,
+            linux_name,
+            params: Vec::new(),
+        };
+        let names = Names {
+            algorithms: asked.names.into_iter().map(named).collect(),
+            ..Names::default()
+        };
+        let cell = knee_scenario::read_cell(&asked.cell, "the cell", &names)
+            .map_err(|error| error.to_string())?;
+        let side = match asked.side {
+            SideName::Sender => knee_traffic::Side::Sender,
+            SideName::Receiver => knee_traffic::Side::Receiver,
+        };
+        let written = |group: usize| match side {
+            knee_traffic::Side::Sender => cell.flows[group].algorithm.clone(),
+            knee_traffic::Side::Receiver => cell.receiver.algorithm.clone(),
+        };
+        let algorithms: Vec<Algorithm> = (0..cell.flows.len())
+            .map(|group| {
+                let written = written(group);
+                let called = asked.algorithms.get(&written).cloned();
+                Algorithm {
+                    called: called.unwrap_or_else(|| written.clone()),
+                    written,
+                }
+            })
+            .collect();
+        let flows = knee_traffic::flows(&cell, asked.rep);
+        let (family, any): (_, IpAddr) = match asked.v6 {
+            true => (AddressFamily::Inet6, Ipv6Addr::UNSPECIFIED.into()),
+            false => (AddressFamily::Inet, Ipv4Addr::UNSPECIFIED.into()),
+        };
+        let mut listeners = Vec::new();
+        let mut ports = Vec::new();
+        for (group, algorithm) in algorithms.iter().enumerate() {
+            let asks = (cell.flows[group].workload.apps(0)).is_some_and(|apps| apps.receiver_opens);
+            let listens = asks == matches!(side, knee_traffic::Side::Sender);
+            if !listens {
+                listeners.push(None);
+                ports.push(None);
+                continue;
+            }
+            let fd = socket(&cell, side, (group, asks), algorithm, family)
+                .map_err(|error| error.to_string())?;
+            let port = match asked.port {
+                0 => 0,
+                first => first + group as u16,
+            };
+            listen_at(&fd, SocketAddr::new(any, port)).map_err(|error| {
+                let named = if port == 0 { "a port".into() } else { format!("port {port}") };
+                format!("cannot listen at {named}: {error}. Another program has it, or an earlier run that has not ended; leave --port out, or name another")
+            })?;
+            ports.push(Some(port_of(&fd)?));
+            listeners.push(Some(fd));
+        }
+        let first = listeners.iter().flatten().next();
+        let answering = match first.map(|fd| fd.try_clone()) {
+            None => None,
+            Some(fd) => {
+                let fd = fd.map_err(|error| format!("cannot share a socket: {error}"))?;
+                let stop = event()?;
+                let (seen, secret) = (stop.as_fd().try_clone_to_owned(), asked.secret);
+                let seen = seen.map_err(|error| format!("cannot share an event: {error}"))?;
+                let thread = std::thread::spawn(move || path::answer(fd, &seen, secret));
+                Some((stop, thread))
+            }
+        };
+        self.prepared = Some(Prepared {
+            cell,
+            side,
+            flows,
+            algorithms,
+            secret: asked.secret,
+            listeners,
+            answering,
+        });
+        Ok(ports)
+    }
+
+    /// Begins what was prepared.
+    pub fn start(&mut self, asked: Start) -> Result<(), String> {
+        let mut prepared = self.prepared.take().ok_or("nothing was prepared")?;
+        prepared.be_silent();
+        let stop = Arc::new(event()?);
+        let seen = stop.clone();
+        let thread = std::thread::spawn(move || {
+            let told = prepared.run(&asked, &seen);
+            tell(&told.map_or_else(Said::Error, |done| Said::Done(Box::new(done))));
+        });
+        self.running = Some(Running { stop, thread });
+        Ok(())
+    }
+
+    /// Ends what runs, which then says what became of it.
+    pub fn stop(&mut self) {
+        if let Some(mut prepared) = self.prepared.take() {
+            prepared.be_silent();
+        }
+        if let Some(running) = self.running.take() {
+            let _ = running.stop.write(1);
+            let _ = running.thread.join();
+        }
+    }
+}
+
+fn port_of(fd: &OwnedFd) -> Result<u16, String> {
+    use std::os::fd::AsRawFd;
+    let own: SockaddrStorage =
+        getsockname(fd.as_raw_fd()).map_err(|error| format!("cannot ask for a port: {error}"))?;
+    let v4 = own.as_sockaddr_in().map(|address| address.port());
+    let v6 = own.as_sockaddr_in6().map(|address| address.port());
+    v4.or(v6)
+        .ok_or_else(|| "a socket without a port".to_owned())
+}
+
+impl Prepared {
+    /// Nobody answers any more who measures the path.
+    fn be_silent(&mut self) {
+        if let Some((stop, thread)) = self.answering.take() {
+            let _ = stop.write(1);
+            let _ = thread.join();
+        }
+    }
+
+    fn run(&self, asked: &Start, stop: &EventFd) -> Result<Done, String> {
+        let shared = Shared::new(self.flows.len())
+            .map_err(|error| format!("cannot share memory between threads: {error}"))?;
+        let (open, over) = (Open::default(), AtomicBool::new(false));
+        let opened = |number: u32, fd: std::os::fd::BorrowedFd<'_>| open.add(number, fd);
+        let plan = Plan {
+            cell: &self.cell,
+            side: self.side,
+            flows: &self.flows,
+            ends: Ends::Hosts {
+                secret: self.secret,
+                listeners: &self.listeners,
+                far: &asked.far,
+            },
+            algorithms: &self.algorithms,
+            shared,
+            start_ns: asked.at_ns,
+            copies: true,
+            is_virtual: false,
+            opened: Some(&opened),
+            over: &over,
+        };
+        let mut records = Records::default();
+        let (ended_ns, reports) = std::thread::scope(|scope| {
+            let traffic = scope.spawn(|| knee_traffic::generate(&plan, stop.as_fd()));
+            let is_over = || traffic.is_finished();
+            let ended_ns = self.sample(asked.at_ns, &is_over, &open, shared, &mut records);
+            over.store(true, Ordering::Relaxed);
+            if !traffic.is_finished() {
+                tell(&Said::Over(ended_ns));
+            }
+            (ended_ns, traffic.join().expect("it does not panic"))
+        });
+        let reports = reports.map_err(|error| error.to_string())?;
+        let since = |slot| Progress::when(slot).map(|ns| ns.saturating_sub(asked.at_ns));
+        let progress = |flow: &Flow| {
+            let progress = shared.get(flow.number);
+            let times = [
+                &progress.opened_ns,
+                &progress.established_ns,
+                &progress.completed_ns,
+                &progress.closed_ns,
+            ];
+            (
+                progress.bytes_read.load(Ordering::Relaxed),
+                times.map(since),
+            )
+        };
+        Ok(Done {
+            start_ns: asked.at_ns,
+            ended_ns,
+            progress: self.flows.iter().map(progress).collect(),
+            reports,
+            samples: records.count,
+            missed: records.missed,
+            records_bytes: records.bytes.len(),
+            records: records.bytes,
+        })
+    }
+
+    /// Until the duration is over, all work is done, or the traffic has ended. Returns when that was, since the start.
+    fn sample(
+        &self,
+        start_ns: u64,
+        is_over: &dyn Fn() -> bool,
+        open: &Open,
+        shared: Shared,
+        records: &mut Records,
+    ) -> u64 {
+        let _punctual = Punctual::request();
+        let end_ns = start_ns + self.cell.duration.0;
+        let interval_ns = self.cell.sample_interval.0;
+        let (mut next_ns, mut told_ns) = (start_ns + interval_ns, start_ns);
+        let mut warm_ns = Some(start_ns + self.cell.warmup.0);
+        let since = || monotonic_ns().saturating_sub(start_ns);
+        let of_algorithm =
+            |number: u32| attribute_of(&self.algorithms[self.flows[number as usize].group].called);
+        let complete =
+            |flow: &Flow| Progress::when(&shared.get(flow.number).completed_ns).is_some();
+        loop {
+            let soonest_ns = next_ns.min(told_ns).min(end_ns);
+            sleep_until(warm_ns.map_or(soonest_ns, |ns| soonest_ns.min(ns)));
+            let now_ns = monotonic_ns();
+            let all_done = !self.flows.is_empty() && self.flows.iter().all(complete);
+            if now_ns >= end_ns || all_done || is_over() {
+                records.take(since, open, shared, of_algorithm);
+                return since();
+            }
+            if warm_ns.is_some_and(|ns| now_ns >= ns) {
+                warm_ns = None;
+                records.take(since, open, shared, of_algorithm);
+                records.warm(since());
+            }
+            if now_ns >= next_ns {
+                records.take(since, open, shared, of_algorithm);
+                // Samples that could not be taken in time are left out, not made up.
+                let missed = monotonic_ns().saturating_sub(next_ns) / interval_ns;
+                records.missed += missed;
+                next_ns += interval_ns * (1 + missed);
+            }
+            if now_ns >= told_ns {
+                tell(&Said::At(now_ns - start_ns));
+                told_ns = now_ns + TOLD_NS;
+            }
+        }
+    }
+}
+
+fn sleep_until(at_ns: u64) {
+    let now_ns = monotonic_ns();
+    if at_ns > now_ns {
+        std::thread::sleep(Duration::from_nanos(at_ns - now_ns));
+    }
+}

@@ -1,0 +1,180 @@
+"""What is said with a helper: lines of JSON each way (`crates/remote/src/asked.rs` and `said.rs`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tcpknee.errors import EngineError
+
+from .transport import Connection, check_name
+
+PATIENCE_SEC = 20.0
+"""How long a helper may say nothing that was asked."""
+
+_HEARTBEAT_SEC = 2.0
+"""How often a helper hears something, which it ends without."""
+
+_PINGS = 10
+
+
+@dataclass(frozen=True)
+class Clock:
+    """A host's monotonic clock beside ours: what to add to ours, and how far that may be off; and how far its calendar
+    is from ours."""
+
+    offset_ns: int
+    uncertainty_ns: int
+    calendar_ns: int
+
+
+class Helper:
+    """A helper on a host; `role` is sender or receiver."""
+
+    def __init__(self, role: str, name: str) -> None:
+        self.role, self.name = role, check_name(f"--{role}", name)
+        self.where = f"{role} {name}"
+        self._rest = b""
+        self._heard = self._told = time.monotonic()
+        self._connection = Connection(name, self.where)
+        try:
+            self.facts: Mapping[str, Any] = self.ask("hello")
+        except BaseException:
+            self.close()
+            raise
+
+    def tell(self, ask: str, **words: Any) -> None:
+        """Asks without waiting for an answer."""
+        self._told = time.monotonic()
+        try:
+            self._connection.stdin.write(json.dumps({"ask": ask, **words}).encode() + b"\n")
+            self._connection.stdin.flush()
+        except (BrokenPipeError, ValueError):
+            raise self._connection.lost(self._line_left()) from None
+
+    def ask(self, ask: str, **words: Any) -> Any:
+        """Asks, and waits for the answer, which is the value of its only name. Raises `EngineError`."""
+        self.tell(ask, **words)
+        until = time.monotonic() + PATIENCE_SEC
+        while time.monotonic() < until:
+            for said in self.hear(0.5):
+                # One that the heartbeat asked for comes in between.
+                if "pong" not in said or said["pong"]["n"] == words.get("n"):
+                    return next(iter(said.values()))
+        raise EngineError(
+            f"{self.where}: said nothing for {PATIENCE_SEC:.0f} s. The host or the way to it is gone or very slow; "
+            "what was finished is kept, go on with --resume."
+        )
+
+    def hear(self, patience_sec: float) -> list[dict[str, Any]]:
+        """What it has said, at once where there is something. Raises `EngineError` for its errors and its end."""
+        found = list(self._take())
+        if not found:
+            with selectors.DefaultSelector() as selector:
+                selector.register(self._connection.stdout, selectors.EVENT_READ)
+                if selector.select(patience_sec):
+                    self.read()
+                    found = list(self._take())
+        return found
+
+    def fileno(self) -> int:
+        return self._connection.stdout.fileno()
+
+    def read(self) -> None:
+        """Takes in what has come."""
+        read = os.read(self.fileno(), 1 << 20)
+        if not read:
+            raise self._connection.lost(self._line_left())
+        self._rest += read
+        self._heard = time.monotonic()
+
+    def keep_alive(self) -> None:
+        """Lets it hear something now and then. Raises `EngineError` where nothing comes back."""
+        now = time.monotonic()
+        if now - self._told > _HEARTBEAT_SEC:
+            self.tell("ping", n=0)
+        if now - self._heard > PATIENCE_SEC:
+            raise self._connection.lost()
+
+    def _take(self) -> Iterator[dict[str, Any]]:
+        """Whole messages of what was read."""
+        while b"\n" in self._rest:
+            line, rest = self._rest.split(b"\n", 1)
+            try:
+                said = json.loads(line)
+            except ValueError:
+                text = line.decode(errors="replace")
+                raise (
+                    self._connection.lost(text)
+                    if text.startswith("tcpknee-")
+                    else EngineError(
+                        f"{self.where}: said {line[:200]!r}, which is no line of the helper's; this is a defect."
+                    )
+                ) from None
+            if "done" in said:
+                length = said["done"]["records_bytes"]
+                if len(rest) < length:
+                    return
+                said["done"]["text"], said["done"]["records"] = line.decode(), rest[:length]
+                rest = rest[length:]
+            self._rest = rest
+            if "error" in said:
+                raise EngineError(f"{self.where}: {said['error']}.")
+            yield said
+
+    def _line_left(self) -> str:
+        return self._rest.split(b"\n")[0].decode(errors="replace")
+
+    def compare_clocks(self) -> Clock:
+        """Of several questions the one that was answered soonest: its answer was given between the asking and the
+        hearing, so that it is off by half of that at most."""
+        best: Clock | None = None
+        for n in range(1, _PINGS + 1):
+            asked = time.monotonic_ns()
+            pong = self.ask("ping", n=n)
+            heard = time.monotonic_ns()
+            calendar = time.time_ns() - (heard - asked) // 2
+            half = (heard - asked + 1) // 2
+            if best is None or half < best.uncertainty_ns:
+                best = Clock(pong["monotonic_ns"] - asked - half, half, pong["realtime_ns"] - calendar)
+        assert best is not None
+        return best
+
+    def close(self) -> None:
+        """Ends it."""
+        self._connection.close()
+
+
+@contextmanager
+def helpers(sender: str, receiver: str) -> Iterator[tuple[Helper, Helper]]:
+    """A helper on each host until the end."""
+    with ExitStack() as stack:
+        pair = []
+        for role, name in (("sender", sender), ("receiver", receiver)):
+            one = Helper(role, name)
+            stack.callback(one.close)
+            pair.append(one)
+        yield pair[0], pair[1]
+
+
+def listen(
+    pair: Sequence[Helper], take: Callable[[Helper, dict[str, Any]], bool], cancelled: Callable[[], bool]
+) -> None:
+    """Hands on what helpers say until `take` says that it was all, or somebody cancels."""
+    with selectors.DefaultSelector() as selector:
+        for one in pair:
+            selector.register(one, selectors.EVENT_READ)
+        while not cancelled():
+            for key, _ in selector.select(0.1):
+                key.fileobj.read()  # type: ignore[union-attr]
+            for one in pair:
+                one.keep_alive()
+                for said in one._take():
+                    if take(one, said):
+                        return

@@ -1,0 +1,188 @@
+"""How a helper comes to a host: by the user's own ssh, or as a child of this process where the host is this machine.
+
+One connection does it all. A line of shell there says what machine it is, takes the program into a private folder,
+checks its sum and becomes it; the helper takes the folder away as it begins. So nothing is left, however it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import IO
+
+from tcpknee.errors import EngineError, UsageError
+
+LOCAL = "local"
+"""The name of this machine."""
+
+PROGRAMS = Path(__file__).parent / "programs"
+"""One for each kind of processor, put there by `make setup`."""
+
+_MACHINES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
+"""The kind of processor, by what `uname -m` says."""
+
+_NAME = re.compile(r"(ssh://)?([\w.+~%-]+@)?(\[[0-9a-fA-F:.%\w]+\]|[\w.:%-]+)(:\d+)?/?", re.ASCII)
+
+_MARK = "tcpknee-machine"
+_REFUSED = "tcpknee-refused"
+
+_TAKE = (
+    f'umask 077; echo "{_MARK} $(uname -m)"; read -r size sum; d=; '
+    'for at in "$XDG_RUNTIME_DIR" /tmp /var/tmp "$HOME"; do [ -n "$at" ] || continue; '
+    'd=$(mktemp -d "$at/tcpknee-XXXXXXXXXX" 2>/dev/null) || continue; p=$d/knee-remote; '
+    '{ : > "$p" && chmod 700 "$p"; } 2>/dev/null && [ -x "$p" ] && break; rm -rf "$d"; d=; done; '
+    f'[ -n "$d" ] || {{ echo "{_REFUSED} no folder that programs may be run from"; exit 1; }}; '
+    'head -c "$size" > "$p"; '
+    'echo "$sum  $p" | sha256sum -c > /dev/null 2>&1 || { rm -rf "$d"; '
+    f'echo "{_REFUSED} a program that did not arrive whole"; exit 1; }}; '
+    'exec "$p" "$d"'
+)
+"""For the shell of the far host. Neither quotes of one stroke, line ends nor exclamation marks: whatever the user's own
+shell is, it hands this on as it stands."""
+
+_SSH = (
+    "ssh",
+    "-T",
+    "-oBatchMode=yes",
+    "-oConnectTimeout=15",
+    "-oServerAliveInterval=5",
+    "-oServerAliveCountMax=3",
+)
+"""Asks for nothing, and notices within 20 s that the host is gone. All else is as the user has it."""
+
+_NOISE_LINES = 100
+"""What a host may say before the shell does: the lines of its user's own start-up files."""
+
+
+def check_name(option: str, name: str) -> str:
+    """A host as ssh takes it. Raises `UsageError` for what ssh or a shell would take for something else."""
+    plain = _NAME.fullmatch(name)
+    if not plain or plain[3].startswith("-") or name.startswith("-"):
+        raise UsageError(
+            f"{option}: got {name!r}; expected a host as ssh knows it (user@host, or a name of ~/.ssh/config), or "
+            f"{LOCAL}, which is this machine."
+        )
+    return name
+
+
+def program_for(machine: str, where: str) -> Path:
+    """The helper for that kind of processor. Raises `EngineError`."""
+    path = PROGRAMS / f"knee-remote-{_MACHINES.get(machine, machine)}"
+    if machine not in _MACHINES or not path.is_file():
+        there = sorted(path.name.removeprefix("knee-remote-") for path in PROGRAMS.glob("knee-remote-*"))
+        raise EngineError(
+            f"{where}: its processor is of the kind {machine!r}, and this tcpknee has a helper for "
+            f"{', '.join(there) or 'none'}. Install a wheel that has it, or run `make setup` in the sources "
+            "(`make wheel-arm` for arm64)."
+        )
+    return path
+
+
+class Connection:
+    """A helper that runs on a host; `stdin` and `stdout` lead to it. `close` ends it."""
+
+    def __init__(self, name: str, where: str) -> None:
+        self.name, self.where = name, where
+        self._stack = contextlib.ExitStack()
+        self._is_there = False
+        stderr = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
+        self.stderr: IO[str] = self._stack.enter_context(stderr)
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self) -> None:
+        if self.name == LOCAL:
+            self._start(str(program_for(os.uname().machine, self.where)))
+            return
+        self._start(*_SSH, "--", self.name, f"exec /bin/sh -c {shlex.quote(_TAKE)}")
+        program = program_for(self._word(_MARK), self.where).read_bytes()
+        self._is_there = True
+        try:
+            self.stdin.write(b"%d %s\n%s" % (len(program), hashlib.sha256(program).hexdigest().encode(), program))
+            self.stdin.flush()
+        except BrokenPipeError:
+            raise self.lost() from None
+
+    def _start(self, *words: str) -> None:
+        try:
+            self.process = subprocess.Popen(
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self.stderr,
+                # Ctrl-C in a terminal reaches this process only, which then ends its helpers in order.
+                start_new_session=True,
+            )
+        except FileNotFoundError:
+            raise EngineError(
+                f"{self.where}: the program ssh is not there. Install it (Debian: openssh-client), or name {LOCAL}."
+            ) from None
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.stdin, self.stdout = self.process.stdin, self.process.stdout
+
+    def _word(self, mark: str) -> str:
+        """What the shell says behind its mark; unbuffered, since what follows is the helper's."""
+        line = b""
+        for _ in range(_NOISE_LINES):
+            line = b""
+            while not line.endswith(b"\n"):
+                read = os.read(self.stdout.fileno(), 1)
+                if not read:
+                    raise self.lost()
+                line += read
+            words = line.decode(errors="replace").split()
+            if words[:1] == [mark]:
+                return " ".join(words[1:])
+        raise EngineError(
+            f"{self.where}: it says {line.decode(errors='replace').strip()!r} and more before any command runs. "
+            "Expected a shell that prints nothing when it is no terminal: see its start-up files (~/.bashrc)."
+        )
+
+    def lost(self, said: str = "") -> EngineError:
+        """How the connection ended, in the words of ssh or of the shell."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(2)
+        self.stderr.seek(0)
+        words = [line.strip() for line in self.stderr.read().splitlines() if line.strip()][-3:]
+        if said.startswith(_REFUSED):
+            return EngineError(
+                f"{self.where}: the helper cannot be put there: it has {said.removeprefix(_REFUSED).strip()}"
+                f"{_last(words)}. Make room below /tmp, /var/tmp or $HOME, or allow programs there (mount option exec)."
+            )
+        if self.name != LOCAL and not self._is_there:
+            return EngineError(
+                f"{self.where}: the connection by ssh is not there{_last(words)}. Expected `ssh {self.name} true` to "
+                "work in this terminal without a question: a key that the host accepts, and a host key that is known "
+                "(connect once by hand)."
+            )
+        return EngineError(
+            f"{self.where}: the helper, or the connection to it, ended before its work was done{_last(words)}. The "
+            "host may have been restarted, or is out of reach. What was finished is kept; go on with --resume."
+        )
+
+    def close(self) -> None:
+        """Ends the helper: it ends with its standard input."""
+        process = getattr(self, "process", None)
+        if process is not None:
+            for pipe in (process.stdin, process.stdout):
+                with contextlib.suppress(OSError):
+                    pipe.close()
+            try:
+                process.wait(3)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._stack.close()
+
+
+def _last(words: list[str]) -> str:
+    return f" ({' / '.join(words)})" if words else ""

@@ -1,0 +1,238 @@
+"""The engine hosts: repetitions between two hosts of the user's, by a helper on each (`tcpknee.remote`).
+
+One pair of helpers serves a whole run, one repetition after the other. A repetition measures the path without load,
+compares the clocks, starts both ends at one instant, and fills the tables of what both said at its end.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+
+from tcpknee.errors import Cancelled, EngineError, KernelUnsupported, TcpkneeError
+from tcpknee.remote.helper import Clock, Helper, helpers, listen
+from tcpknee.remote.transport import LOCAL
+
+from . import tables
+from .job import Job
+from .pair import Pair
+
+_LEAD_NS = 300_000_000
+"""From telling the hosts to start to the start: both must have heard by then."""
+
+_EARLY_SEC = 0.5
+"""How long the sender may go on when the receiver has seen all work done."""
+
+_ROUND_TRIPS = 20
+"""By which the path is measured: 32 bytes each way."""
+
+
+class Hosts:
+    """Runs repetitions of a scenario between the hosts of two helpers."""
+
+    def __init__(self, job: Job, sender: Helper, receiver: Helper, pair: Pair) -> None:
+        self.job, self.sender, self.receiver, self.pair = job, sender, receiver, pair
+        self.cells = job.scenario.cells
+        self.secret = list(secrets.token_bytes(16))
+        self.addresses = {
+            "receiver": pair.address or _address_of(receiver, sender),
+            "sender": _address_of(sender, receiver),
+        }
+        self.v6 = ipaddress.ip_address(self.addresses["receiver"]).version == 6
+
+    def run_cell(
+        self, index: int, rep: int, *, cancel: Any = None, progress: Callable[[int], object] | None = None
+    ) -> dict[str, pa.Table]:
+        """The tables of one repetition. Raises `EngineError`, `Cancelled`."""
+        where = f"{self.job.file}: cell {index}, repetition {rep}"
+        try:
+            return self._run_cell(index, rep, cancel, progress)
+        except Cancelled:
+            raise
+        except TcpkneeError as error:
+            raise type(error)(f"{where}: {error}") from None
+
+    def _run_cell(
+        self, index: int, rep: int, cancel: Any, progress: Callable[[int], object] | None
+    ) -> dict[str, pa.Table]:
+        pair = (self.sender, self.receiver)
+        ports = {one.role: self._prepare(one, index, rep) for one in pair}
+        far = {
+            "sender": [self._far("receiver", port) for port in ports["receiver"]],
+            "receiver": [self._far("sender", port) for port in ports["sender"]],
+        }
+        path = self._measure_path(far)
+        before = {one.role: (one.compare_clocks(), one.ask("counters")) for one in pair}
+        slowest_ns = max(clock.uncertainty_ns for clock, _ in before.values())
+        start_ns = time.monotonic_ns() + _LEAD_NS + 4 * slowest_ns
+        for one in reversed(pair):
+            one.tell("start", at_ns=start_ns + before[one.role][0].offset_ns, far=far[one.role])
+        done = self._hear_out(cancel, progress)
+        after = {one.role: (one.compare_clocks(), one.ask("counters")) for one in pair}
+        said = [(json.dumps(done[one.role]["said"]), done[one.role]["records"]) for one in pair]
+        output = self.job.scenario.between_hosts(index, rep, *said)
+        found = tables.of_lab(output, self.cells[index]["samples"])
+        measured, warnings = _measured(before, after, done, path), list(output.warnings)
+        warnings += _doubts(measured)
+        lab = {
+            **{one.role: {**one.facts, "name": one.name, "counters": None} for one in pair},
+            "addresses": self.addresses,
+            "measured": measured,
+        }
+        packets = sum(value or 0 for value in found["flows"]["data_segs_out"].to_pylist())
+        return tables.with_note(found, {"data_packets": packets, "lab": lab, "warnings": warnings, "failures": []})
+
+    def _prepare(self, one: Helper, index: int, rep: int) -> list[int | None]:
+        variants = self.job.scenario.variants(index)
+        called = {written: name for written, (name, _, _) in variants.items()}
+        ports: list[int | None] = one.ask(
+            "prepare",
+            cell=self.job.scenario.write_cell(index),
+            names=self.job.scenario.names,
+            rep=rep,
+            side=one.role,
+            secret=self.secret,
+            algorithms=called,
+            port=self.pair.port,
+            v6=self.v6,
+        )
+        return ports
+
+    def _far(self, role: str, port: int | None) -> str | None:
+        """Where the far end listens, as Rust writes addresses."""
+        address = self.addresses[role]
+        return None if port is None else f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+    def _measure_path(self, far: Mapping[str, Sequence[str | None]]) -> dict[str, Any]:
+        for one in (self.sender, self.receiver):
+            there = next(filter(None, far[one.role]), None)
+            if there is not None:
+                measured: dict[str, Any] = one.ask("path", far=there, secret=self.secret, count=_ROUND_TRIPS)
+                return measured
+        return {}
+
+    def _hear_out(self, cancel: Any, progress: Callable[[int], object] | None) -> dict[str, dict[str, Any]]:
+        """What both said at the end."""
+        over: dict[str, float] = {}
+        done: dict[str, dict[str, Any]] = {}
+        pair = (self.sender, self.receiver)
+        stopped = False
+
+        def take(one: Helper, said: dict[str, Any]) -> bool:
+            if "at" in said and one is self.sender and progress is not None:
+                progress(said["at"])
+            elif "over" in said:
+                over[one.role] = time.monotonic()
+            elif "done" in said:
+                records = said["done"].pop("records")
+                said["done"].pop("text")
+                done[one.role] = {"said": said["done"], "records": records}
+            return len(done) == len(pair)
+
+        def stop() -> bool:
+            nonlocal stopped
+            early = "receiver" in over and time.monotonic() - over["receiver"] > _EARLY_SEC
+            if not stopped and (len(over) == len(pair) or early):
+                stopped = True
+                for one in pair:
+                    one.tell("stop")
+            return cancel is not None and bool(cancel.cancelled)
+
+        listen(pair, take, stop)
+        if len(done) < len(pair):
+            for one in pair:
+                one.tell("stop")
+            raise Cancelled("the repetition was cancelled before its end")
+        return done
+
+
+@contextmanager
+def engine(job: Job) -> Iterator[Hosts]:
+    """The engine for a job, with a helper on each host until the end. Raises `EngineError`, `KernelUnsupported`."""
+    assert job.pair is not None
+    try:
+        job.scenario.check_hosts()
+    except EngineError as error:
+        raise type(error)(f"{job.file}: {error}") from None
+    if job.scenario.algorithm_files:
+        path = job.scenario.algorithm_files[0][0]
+        raise KernelUnsupported(
+            f"{job.file}: flow.algorithm: got the file {path}; two hosts of yours run the algorithms that their "
+            "kernels have. Simulate it, or load it there and name it."
+        )
+    with helpers(job.pair.sender, job.pair.receiver) as (sender, receiver):
+        for index in range(len(job.scenario.cells)):
+            for name, (called, _, of_flow) in job.scenario.variants(index).items():
+                _check_algorithm(sender if of_flow else receiver, name, called)
+        yield Hosts(job, sender, receiver, job.pair)
+
+
+def _check_algorithm(one: Helper, name: str, called: str) -> None:
+    """Refuses what the host does not have, or keeps for root."""
+    available, allowed = one.facts["available"], one.facts["allowed"]
+    if called not in available and one.facts["uid"] != 0:
+        raise KernelUnsupported(
+            f'{one.where}: algorithm = "{name}": the kernel {one.facts["kernel"]} there has no "{called}" loaded; '
+            f"it has {', '.join(available)}. Load it there as root: modprobe tcp_{called}."
+        )
+    if called in available and called not in allowed and one.facts["uid"] != 0:
+        raise KernelUnsupported(
+            f'{one.where}: algorithm = "{name}": the host keeps "{called}" for root; any user may choose '
+            f"{', '.join(allowed)}. Allow it there: net.ipv4.tcp_allowed_congestion_control."
+        )
+
+
+def _address_of(one: Helper, other: Helper) -> str:
+    """By which the other host reaches it: as ssh did, or as it came here by ssh."""
+    if one.name != LOCAL:
+        ssh = one.facts["ssh"]
+        if ssh:
+            return str(ssh[1])
+    elif other.name == LOCAL:
+        return "127.0.0.1"
+    elif other.facts["ssh"]:
+        return str(other.facts["ssh"][0])
+    raise EngineError(f"{one.where}: ssh does not say by which address it is reached; name it with --address.")
+
+
+def _measured(
+    before: Mapping[str, tuple[Clock, Mapping[str, int]]],
+    after: Mapping[str, tuple[Clock, Mapping[str, int]]],
+    done: Mapping[str, Mapping[str, Any]],
+    path: Mapping[str, Any],
+) -> dict[str, float]:
+    """Numbers of a repetition for `run.json`."""
+    found: dict[str, float] = {}
+    for role, (clock, counted) in before.items():
+        last, now = after[role]
+        found[f"{role}_clock_uncertainty_us"] = max(clock.uncertainty_ns, last.uncertainty_ns) / 1e3
+        found[f"{role}_clock_drift_us"] = (last.offset_ns - clock.offset_ns) / 1e3
+        found[f"{role}_calendar_off_ms"] = last.calendar_ns / 1e6
+        found[f"{role}_samples"] = float(done[role]["said"]["samples"])
+        found[f"{role}_samples_missed"] = float(done[role]["said"]["missed"])
+        for name, value in now.items():
+            found[f"{role}_{name}"] = float(value - counted.get(name, 0))
+    if path:
+        found["path_rtt_us_least"] = path["rtt_us_least"]
+        found["path_rtt_us_median"] = path["rtt_us_median"]
+    return found
+
+
+def _doubts(measured: Mapping[str, float]) -> list[str]:
+    """What makes a repetition's figures doubtful."""
+    found = []
+    for role in ("sender", "receiver"):
+        if measured[f"{role}_samples_missed"] * 20 > measured[f"{role}_samples"]:
+            found.append(f"{role}: {measured[f'{role}_samples_missed']:.0f} samples could not be taken in time")
+        if measured.get(f"{role}_softnet_dropped"):
+            found.append(
+                f"{role}: the host dropped {measured[f'{role}_softnet_dropped']:.0f} packets before TCP saw them"
+            )
+    return found

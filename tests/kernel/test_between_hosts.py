@@ -1,0 +1,196 @@
+"""The engine hosts over ssh: two namespaces with an sshd each and a path between them; faults; nothing left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import probes
+import tcpknee
+from building import run
+from lab import Lab, laid_out
+from waiting import PATIENCE_SEC, until
+
+RATE_BITS_PER_SEC = 50_000_000
+SCENARIO = """
+title = "Between two hosts"
+duration = "1s"
+warmup = "0.4s"
+repeat = 2
+[path]
+rate = "50Mbit/s"
+rtt = "10ms"
+[[flow]]
+algorithm = ["reno", "cubic"]
+"""
+SSHD = """
+HostKey {folder}/host
+AuthorizedKeysFile {folder}/user.pub
+PidFile none
+UsePAM no
+StrictModes no
+PermitRootLogin yes
+"""
+SSH = """
+Host *
+  User root
+  Port 2222
+  IdentityFile {folder}/user
+  IdentitiesOnly yes
+  UserKnownHostsFile {folder}/known
+  StrictHostKeyChecking yes
+Host a
+  HostName 10.77.1.2
+Host b
+  HostName 10.77.2.2
+"""
+
+
+@dataclass
+class Servers:
+    """Two hosts that ssh knows as a and b. Commands run on a."""
+
+    lab: Lab
+    folder: Path
+
+    def words(self, *words: object) -> list[str]:
+        enter = ("ip", "netns", "exec", self.lab.sender, "env", f"PATH={self.folder}/bin:{os.environ['PATH']}")
+        return [str(word) for word in (*enter, sys.executable, "-m", "tcpknee", "run", *words)]
+
+    def knee(self, *words: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(self.words(*words), capture_output=True, text=True, timeout=2 * PATIENCE_SEC)
+
+
+@contextmanager
+def _listening(namespace: str, folder: Path) -> Iterator[None]:
+    enter = ("ip", "netns", "exec", namespace)
+    # Else a host does not reach its own address.
+    run("ip", "-n", namespace, "link", "set", "lo", "up")
+    sshd = subprocess.Popen([*enter, "/usr/sbin/sshd", "-D", "-e", "-p", "2222", "-f", str(folder / "sshd_config")])
+    try:
+        until(lambda: ":2222" in run(*enter, "ss", "-tlnH"), "sshd listens")
+        yield
+    finally:
+        sshd.terminate()
+        sshd.wait()
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    probes.need_root("namespaces with a name")
+    probes.need_programs("/usr/sbin/sshd", "ssh", "ssh-keygen")
+    folder = tmp_path_factory.mktemp("ssh")
+    Path("/run/sshd").mkdir(exist_ok=True)
+    for name in ("host", "user"):
+        run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name)
+    (folder / "sshd_config").write_text(SSHD.format(folder=folder), encoding="utf-8")
+    (folder / "config").write_text(SSH.format(folder=folder), encoding="utf-8")
+    key = (folder / "host.pub").read_text(encoding="utf-8").split()[:2]
+    known = "".join(f"[{address}]:2222 {' '.join(key)}\n" for address in ("10.77.1.2", "10.77.2.2"))
+    (folder / "known").write_text(known, encoding="utf-8")
+    (folder / "bin").mkdir()
+    (folder / "bin/ssh").write_text(f'#!/bin/sh\nexec /usr/bin/ssh -F {folder}/config "$@"\n', encoding="utf-8")
+    (folder / "bin/ssh").chmod(0o755)
+    (folder / "path.toml").write_text(SCENARIO, encoding="utf-8")
+    with (
+        laid_out(RATE_BITS_PER_SEC, 250_000) as lab,
+        _listening(lab.sender, folder),
+        _listening(lab.receiver, folder),
+    ):
+        yield Servers(lab, folder)
+
+
+def helpers(lab: Lab) -> list[int]:
+    """The helpers that run on these hosts, by their process numbers."""
+    networks = {Path(f"/run/netns/{name}").stat().st_ino for name in (lab.sender, lab.receiver)}
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and "knee-remote" in str((entry / "exe").readlink()):
+                found += [int(entry.name)] if (entry / "ns/net").stat().st_ino in networks else []
+        except OSError:
+            continue
+    return found
+
+
+HOSTS = ("--engine", "hosts", "--sender", "a", "--receiver", "b", "-q")
+
+
+def test_a_scenario_runs_between_two_hosts_over_ssh(servers: Servers, tmp_path: Path) -> None:
+    done = servers.knee(servers.folder / "path.toml", *HOSTS, "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    found = tcpknee.open(tmp_path / "run")
+    flows = found.flows.arrow().to_pylist()
+    assert [(row["cell"], row["rep"]) for row in flows] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    for row in flows:
+        # Of IP packets of 1500 bytes 1448 are payload; the router's bucket counts Ethernet's 14 as well.
+        assert row["goodput_bits_per_sec"] == pytest.approx(RATE_BITS_PER_SEC * 1448 / 1514, rel=0.03)
+        assert row["min_rtt_us"] < 5_000
+        assert row["bytes_sent"] >= row["bytes_acked"] > 0
+    samples = found.samples.arrow().to_pylist()
+    assert len(samples) > 4 * 50
+    assert all(row["rcvbuf_bytes"] for row in samples[10:])
+    meta = json.loads((tmp_path / "run/run.json").read_text(encoding="utf-8"))
+    assert meta["hosts"] == {"sender": "a", "receiver": "b", "address": None, "port": 0}
+    assert meta["labs"][0]["addresses"] == {"receiver": "10.77.2.2", "sender": "10.77.1.2"}
+    measured = meta["repetitions"][0]["measured"]
+    assert 0 < measured["path_rtt_us_least"] < 5_000
+    assert measured["sender_clock_uncertainty_us"] < 20_000
+    assert "Between a and b" in done.stdout
+    assert "and path.rtt = 10.0 ms" in done.stdout
+    until(lambda: not helpers(servers.lab), "the helpers are gone")
+
+
+def test_a_receiver_that_dies_ends_the_run_in_order_and_resume_goes_on(servers: Servers, tmp_path: Path) -> None:
+    words = servers.words(servers.folder / "path.toml", *HOSTS, "--out", tmp_path / "run")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as knee:
+        parts = tmp_path / "run/parts"
+        until(lambda: parts.is_dir() and len(list(parts.iterdir())) >= 1, "one repetition is finished")
+        until(lambda: len(helpers(servers.lab)) == 2, "both helpers run")
+        os.kill(max(helpers(servers.lab)), signal.SIGKILL)
+        _, stderr = knee.communicate(timeout=PATIENCE_SEC)
+    assert knee.returncode == 2
+    assert "before its work was done" in stderr
+    assert "--resume" in stderr
+    assert "Traceback" not in stderr
+    until(lambda: not helpers(servers.lab), "the other helper is gone as well")
+    kept = len(json.loads((tmp_path / "run/run.json").read_text(encoding="utf-8"))["sessions"])
+    assert kept == 1
+    done = servers.knee("--resume", "--out", tmp_path / "run", "-q")
+    assert done.returncode == 0, done.stderr
+    assert tcpknee.open(tmp_path / "run").flows.arrow().num_rows == 4
+
+
+def test_a_firewall_that_drops_data_is_named_with_the_port(servers: Servers, tmp_path: Path) -> None:
+    probes.need_programs("nft")
+    enter = ("ip", "netns", "exec", servers.lab.receiver)
+    rules = "table ip fw { chain in { type filter hook input priority 0; tcp dport 7777 drop; }; }"
+    run(*enter, "nft", rules)
+    try:
+        done = servers.knee(servers.folder / "path.toml", *HOSTS, "--port", 7777, "--out", tmp_path / "run")
+    finally:
+        run(*enter, "nft", "delete", "table", "ip", "fw")
+    assert done.returncode == 2
+    assert "no connection to 10.77.2.2:7777 within 5 s" in done.stderr
+    assert "open TCP port 7777 there" in done.stderr
+
+
+def test_a_host_key_that_is_unknown_is_told_in_the_words_of_ssh(servers: Servers, tmp_path: Path) -> None:
+    known = servers.folder / "known"
+    text = known.read_text(encoding="utf-8")
+    known.write_text("", encoding="utf-8")
+    try:
+        done = servers.knee(servers.folder / "path.toml", *HOSTS, "--out", tmp_path / "run")
+    finally:
+        known.write_text(text, encoding="utf-8")
+    assert done.returncode == 2
+    assert "Host key verification failed" in done.stderr

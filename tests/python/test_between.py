@@ -1,0 +1,141 @@
+"""The engine hosts without a second host: names, what is refused, a run on this machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tcpknee
+from tcpknee.errors import EngineError, KernelUnsupported, UsageError
+from tcpknee.remote import transport
+from tcpknee.runs import output
+from tcpknee.runs.pair import Pair
+
+SHORT = """
+title = "Between"
+duration = "0.4s"
+warmup = "0.1s"
+repeat = 1
+[path]
+rate = "100Mbit/s"
+rtt = "10ms"
+[[flow]]
+algorithm = "reno"
+"""
+
+
+@pytest.mark.parametrize(
+    "name", ["-oProxyCommand=x", "a b", "user@-x", "a;b", "$(x)", "", "a\nb", "ssh://-x", "'", "user@", "../x"]
+)
+def test_a_name_that_ssh_or_a_shell_would_take_for_something_else_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=r"--sender: got .*expected a host as ssh knows it"):
+        transport.check_name("--sender", name)
+
+
+@pytest.mark.parametrize(
+    "name", ["local", "a", "user@a", "user@a.example.org", "ssh://user@a:2222", "user@[2001:db8::1]", "10.0.0.1"]
+)
+def test_a_name_that_ssh_knows_is_taken(name: str) -> None:
+    assert transport.check_name("--sender", name) == name
+
+
+def test_the_far_shell_gets_words_that_every_shell_hands_on() -> None:
+    assert not set("'!\n\\") & set(transport._TAKE)
+
+
+def test_a_processor_that_no_helper_is_for_is_named() -> None:
+    with pytest.raises(EngineError, match="receiver b: its processor is of the kind 'vax'"):
+        transport.program_for("vax", "receiver b")
+
+
+def test_hosts_are_asked_for_and_their_options_belong_to_the_engine() -> None:
+    with pytest.raises(UsageError, match="--receiver: got none with the engine hosts"):
+        Pair.of(Pair("local", ""))
+    with pytest.raises(UsageError, match="--address: got 'b'; expected an IP address"):
+        Pair.of(Pair("local", "b", "b"))
+    with pytest.raises(UsageError, match="hosts: got them with the engine sim"):
+        tcpknee.run(SHORT, hosts=("local", "local"))
+    with pytest.raises(UsageError, match="hosts: got 'local'; expected two"):
+        tcpknee.run(SHORT, engine="hosts", hosts="local")
+    with pytest.raises(UsageError, match="workers: got 2 with the engine hosts"):
+        tcpknee.run(SHORT, engine="hosts", hosts=("local", "local"), workers=2)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('workload = "programs"\nclient = "true"', 'flow.0.workload = "programs"'),
+        ("blocking = true", "flow.0.blocking = true"),
+        ('pacing = "fq"', 'flow.0.pacing = "fq"'),
+    ],
+)
+def test_what_is_the_hosts_own_is_refused(line: str, said: str) -> None:
+    with pytest.raises(KernelUnsupported, match=said):
+        tcpknee.run(SHORT + line + "\n", engine="hosts", hosts=("local", "local"))
+
+
+def test_this_machine_is_two_hosts_and_fills_the_tables_of_every_engine() -> None:
+    run = tcpknee.run(SHORT, engine="hosts", hosts=("local", "local"))
+    flow = run.flows.arrow().to_pylist()[0]
+    assert flow["goodput_bits_per_sec"] > 1e6
+    assert flow["bytes_acked"] >= flow["bytes_read"] - 16 > 0
+    samples = run.samples.arrow().to_pylist()
+    assert len(samples) > 10
+    assert all(row["snd_cwnd"] > 0 and row["sndbuf_bytes"] > 0 for row in samples)
+    assert any(row["rcvbuf_bytes"] for row in samples)
+    times = [row["t_ns"] for row in samples]
+    assert times == sorted(times)
+    assert times[-1] < 0.6e9
+    measured = run.meta["repetitions"][0]["measured"]
+    assert 0 < measured["path_rtt_us_least"] < 10_000
+    assert measured["sender_clock_uncertainty_us"] < 10_000
+    # Nothing has 10 ms of delay here.
+    said = "\n".join(output.lines(run))
+    assert "Between local and local · round trip without load" in said
+    assert "and path.rtt = 10.0 ms" in said
+
+
+def test_requests_are_answered_and_transfers_end_early() -> None:
+    text = SHORT + 'workload = "request-response"\n[[flow]]\nalgorithm = "reno"\nworkload = "transfer"\nbytes = "1MB"\n'
+    run = tcpknee.run(text.replace("0.4s", "0.5s"), engine="hosts", hosts=("local", "local"))
+    asked, moved = run.flows.arrow().to_pylist()
+    assert asked["requests"] > 10
+    assert asked["latency_us_p50"] > 0
+    assert moved["bytes_read"] == 1_000_000
+    assert 0 < moved["completion_us"] < 500_000
+
+
+def test_a_helper_ends_with_its_standard_input_and_takes_its_folder_away(tmp_path: Path) -> None:
+    program = transport.program_for(os.uname().machine, "here")
+    folder = tmp_path / "private"
+    folder.mkdir()
+    own = folder / "knee-remote"
+    own.write_bytes(program.read_bytes())
+    own.chmod(0o700)
+    asked = subprocess.run([own, folder], input='{"ask": "ping", "n": 1}\nnonsense\n', capture_output=True, text=True)
+    assert '"n":1' in asked.stdout
+    assert "does not understand" in asked.stdout
+    assert asked.returncode == 0
+    assert not folder.exists()
+
+
+def test_a_host_that_ssh_cannot_reach_is_told_in_the_words_of_ssh(tmp_path: Path) -> None:
+    scenario = tmp_path / "a.toml"
+    scenario.write_text(SHORT, encoding="utf-8")
+    ssh = tmp_path / "ssh"
+    ssh.write_text("#!/bin/sh\necho 'Host key verification failed.' >&2\nexit 255\n", encoding="utf-8")
+    ssh.chmod(0o700)
+    words = ["run", scenario, "--engine", "hosts", "--sender", "local", "--receiver", "u@b", "--out", tmp_path / "o"]
+    found = subprocess.run(
+        [sys.executable, "-m", "tcpknee", *words],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 2
+    assert "receiver u@b: the connection by ssh is not there (Host key verification failed.)" in found.stderr
+    assert "Traceback" not in found.stderr
