@@ -74,7 +74,7 @@ def _quoted(*words: str) -> tuple[str, ...]:
 _COSTS = _quoted("published", "published-vm", "linux-6.18-vm")
 
 EVERY: tuple[Knob, ...] = (
-    Choice("kernel", _quoted("3.10", "4.4", "4.14", "4.19", "5.4", "5.10", "5.15", "6.1", "6.6", "6.12", "7.2")),
+    Choice("kernel", _quoted("3.10", "3.16", "4.4", "4.14", "5.4", "6.1", "7.2")),
     Number("path.rate", 0.5, 1000, "Mbit/s", neutral=20.0),
     Choice("path.trace", _quoted("trace cellular", "trace wifi", "trace satellite")),
     Number("path.rtt", 0.2, 300, "ms", neutral=40.0),

@@ -18,6 +18,8 @@ OnAll: TypeAlias = Callable[[str, Callable[[Any], Any], Any], list[Any]]
 BATCH = 64
 """Cases between two choices: of one size whatever the number of workers, so that the choices are the same."""
 
+_ENOUGH = 12
+"""Finds of an objective, after which it rests: there are others."""
 _KEPT = 40
 """Questions of an objective that are mutated, each with other knobs."""
 
@@ -94,7 +96,7 @@ def _finds(arm: _Arm) -> int:
 
 def _next(arms: list[_Arm], chance: Random) -> Question:
     pulls = sum(arm.pulls for arm in arms)
-    arm = max(arms, key=lambda one: one.worth(pulls))
+    arm = max([one for one in arms if _finds(one) < _ENOUGH] or arms, key=lambda one: one.worth(pulls))
     arm.pulls += 1
     while True:
         asked = Question(_case(arm, chance), arm.objective.name, arm.key)

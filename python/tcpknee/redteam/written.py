@@ -18,7 +18,7 @@ _THRESHOLD = {
     "loss": "5 % of what is sent, and three times the other's",
     "spurious-retransmission": "3 % of what is sent",
     "collapse": "half as fast, and 1.5 times as much slower as the other",
-    "costly-setting": "1.2 times",
+    "costly-setting": "1.15 times",
 }
 """Of each objective, ours, in words."""
 
