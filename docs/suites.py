@@ -26,7 +26,7 @@ def pages() -> dict[str, Page]:
 def stored(name: str) -> Mapping[str, Any]:
     """What the rows of a suite gave when it was last run; nothing before."""
     path = ROOT / "docs" / "suites" / f"{name}.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"rows": {}}
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def index() -> str:
@@ -34,7 +34,7 @@ def index() -> str:
     rows = []
     for name in suites.names():
         suite, told = suites.find(name), stored(name)
-        verdicts = [one["verdict"] for row in told["rows"].values() for one in row["values"]]
+        verdicts = [one["verdict"] for row in told.values() for one in row.get("values", ())]
         counts = ", ".join(f"{verdicts.count(word)} {word}" for word in sorted(set(verdicts)))
         rows.append([f"[{suite.title}](suites/{name}.md)", code(name), str(len(suite.rows)), counts or "for the gate"])
     return table(["suite", "name", "rows", "published values"], rows)
@@ -42,25 +42,29 @@ def index() -> str:
 
 def _suite(suite: Suite, told: Mapping[str, Any]) -> str:
     parts = [f"{code(suite.name)}. Source: {suite.source}."]
-    if told["rows"]:
+    if told:
+        runs = sorted({f"on {row['date']} by version {row['engine_version']}" for row in told.values()})
+        parts.append(f"Run {' and '.join(runs)}, in the simulator, with 95 % intervals.")
+    commands: list[str] = []
+    if values.rows_of(suite):
         parts.append(
-            f"Run on {told['date']} by version {told['engine_version']}, in the simulator. Inside: the whole 95 % "
-            f"interval is in the published range, or within {suites.TOLERANCE} of a single figure; that is ours, as "
-            "nobody prints one."
+            f"Inside: the whole interval is in the published range, or within {suites.TOLERANCE} of a single figure; "
+            "that is ours, as nobody prints one."
         )
-        command = f"knee suite {suite.name}"
-    else:
-        command = f"knee gate --suite {suite.name} ALGORITHM"
-    parts.append(f"```sh\n{command}\n```")
-    parts += [_row(row, told["rows"].get(row.name, {}).get("values", ())) for row in suite.rows]
+        commands.append(f"knee suite {suite.name}")
+    if any(row.uses_new for row in suite.rows):
+        commands.append(f"knee gate ALGORITHM --suite {suite.name}")
+    typed = "\n".join(commands)
+    parts.append(f"```sh\n{typed}\n```")
+    parts += [_row(row, told.get(row.name, {})) for row in suite.rows]
     return "\n\n".join(parts) + "\n"
 
 
-def _row(row: Row, found: Sequence[Value]) -> str:
+def _row(row: Row, told: Mapping[str, Any]) -> str:
     parts = [f"## {row.question}", f"{code(row.name)}{f', {row.section}' if row.section else ''}"]
     if row.prose or row.not_tested:
         parts.append(f"**{'A matter of prose' if row.prose else 'Not tested'}.** {row.prose or row.not_tested}")
-    beside = list(zip(row.published, found, strict=True)) if found else []
+    beside = list(zip(row.published, told["values"], strict=True)) if "values" in told else []
     if beside:
         lines = [
             [_badge(one["verdict"]), values.figure_text(said), one["ours"], one["ratio"], readable(said.value)]
@@ -70,6 +74,10 @@ def _row(row: Row, found: Sequence[Value]) -> str:
         parts.append("\n".join(f"- {text}" for text in _said(beside)))
     if row.measure:
         parts.append(f"Compared in {code(row.measure)}, of which {row.better} is better.")
+    if measured := told.get("measured"):
+        places = list(next(iter(measured.values())))
+        lines = [[place, *(of[place] for of in measured.values())] for place in places]
+        parts.append(table(["at", *measured], lines))
     if row.limits:
         parts.append(f"Must hold: {', '.join(map(code, row.limits))}. These thresholds are ours. {row.why}")
     if row.scenario:

@@ -80,12 +80,17 @@ def test_every_published_value_is_one_of_its_scenario(name: str) -> None:
         values.check(found, row)
 
 
-@pytest.mark.parametrize("name", [name for name in suite.names() if values.rows_of(suite.find(name))])
-def test_stored_values_are_of_the_suite_as_it_is(name: str) -> None:
+@pytest.mark.parametrize(
+    "file",
+    sorted((Path(__file__).parents[2] / "docs/suites").glob("*.json")),
+    ids=lambda file: file.stem,
+)
+def test_stored_values_are_of_the_suite_as_it_is(file: Path) -> None:
     """`make suites` writes them anew."""
-    told = json.loads((Path(__file__).parents[2] / f"docs/suites/{name}.json").read_text(encoding="utf-8"))
-    rows = values.rows_of(suite.find(name))
-    assert {row.name: values.digest(row) for row in rows} == {name: row["sha256"] for name, row in told["rows"].items()}
+    told = json.loads(file.read_text(encoding="utf-8"))
+    rows = {row.name: values.digest(row) for row in suite.find(file.stem).rows}
+    assert {row.name for row in values.rows_of(suite.find(file.stem))} <= told.keys()
+    assert {name: row["sha256"] for name, row in told.items()} == {name: rows[name] for name in told}
 
 
 def test_a_stored_row_is_what_it_gives_now() -> None:
@@ -93,4 +98,4 @@ def test_a_stored_row_is_what_it_gives_now() -> None:
     found = suite.find("rfc9438")
     [row] = [row for row in found.rows if row.name == "10ms-1e-2"]
     now = [[one.ours, one.verdict] for one in values.run(found, row, workers=1)]
-    assert now == [[one["ours"], one["verdict"]] for one in told["rows"][row.name]["values"]]
+    assert now == [[one["ours"], one["verdict"]] for one in told[row.name]["values"]]

@@ -124,7 +124,7 @@ def _judge(chain: Chain, values: Mapping[Term, Quantity], unit: Unit) -> tuple[s
     elif verdict == "undecided":
         needed = _needed(shown, limit)
         note = f", so the interval holds both outcomes{_advice(needed, found.n, unit)}"
-    return verdict, f"{what} {_show(shown, found)}{note}", needed
+    return verdict, f"{what} {shown_as_text(shown)}{note}", needed
 
 
 def _needed(shown: Quantity, limit: float) -> int | None:
@@ -146,7 +146,11 @@ def _advice(needed: int | None, n: int, unit: Unit) -> str:
     return f"; about {needed} {unit.many} would decide"
 
 
-def _show(quantity: Quantity, found: Estimate) -> str:
+def shown_as_text(quantity: Quantity) -> str:
+    """`48.12 Mbit/s [47.81, 48.43]`, `21.0× [19.4, 22.5]`; `-` where there is none."""
+    found = quantity.estimate()
+    if found is None or np.isnan(found.mean):
+        return "-"
     if quantity.is_ratio:
         return " ".join(written.ratio(found)).rstrip()
     kind, factor = quantity.display()

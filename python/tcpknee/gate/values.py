@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from tcpknee.errors import ScenarioError
 from tcpknee.evidence import expect, published
-from tcpknee.evidence.expressions import parse_figure
+from tcpknee.evidence.expressions import parse_figure, parse_value, terms_in
 from tcpknee.runs import api
 from tcpknee.runs.pool import Watcher
 from tcpknee.runs.results import Run
 from tcpknee.runs.terms import OfCells
 
-from .suite import Published, Row, Suite
+from .suite import Published, Row, Suite, put
 
 INSIDE, OUTSIDE, UNDECIDED = "inside", "outside", "undecided"
 _VERDICTS = {"holds": INSIDE, "fails": OUTSIDE, "undecided": UNDECIDED}
@@ -44,7 +44,8 @@ def rows_of(suite: Suite) -> list[Row]:
 def digest(row: Row) -> str:
     """Of all that decides its values but the version that runs it."""
     asked = [[one.value, *one.figure, one.tolerance] for one in row.published]
-    return hashlib.sha256(json.dumps([row.scenario, asked]).encode()).hexdigest()
+    measured = [row.measure] if row.measure else []
+    return hashlib.sha256(json.dumps([row.scenario, asked, *measured]).encode()).hexdigest()
 
 
 def run(suite: Suite, row: Row, *, workers: int | None = None, watcher: Watcher | None = None) -> list[Value]:
@@ -52,6 +53,20 @@ def run(suite: Suite, row: Row, *, workers: int | None = None, watcher: Watcher 
     check(suite, row)
     found = api.run_text(row.scenario, _named(suite, row), out=None, workers=workers, watcher=watcher)
     return list(_values(row, found))
+
+
+def measured(suite: Suite, row: Row, algorithm: str, *, workers: int | None = None) -> dict[str, str]:
+    """What an algorithm gives of a row's measure, at each place of its axes (`buffer 1bdp, loss 1%`), CUBIC being the
+    base."""
+    text = put(row.scenario, f'"{algorithm}"', '"cubic"')
+    found = api.run_text(text, _named(suite, row), out=None, workers=workers)
+    meanings, node = OfCells(found.meta["cells"], found.summary), parse_value(row.measure)
+    terms = terms_in(node)
+    told = {}
+    for place in meanings.places(terms):
+        where = ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in place.items())
+        told[where] = expect.shown_as_text(node.value({term: meanings.values(term, place) for term in terms}))
+    return told
 
 
 def check(suite: Suite, row: Row) -> None:

@@ -10,11 +10,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tcpknee import provenance, reading
 from tcpknee.errors import KernelUnsupported, RunFolderError
-from tcpknee.evidence import expect, written
+from tcpknee.evidence import expect
 from tcpknee.evidence.expect import Outcome
 from tcpknee.evidence.expressions import parse_value, terms_in
 from tcpknee.runs import api, scenarios
@@ -215,13 +213,7 @@ def _shown(expression: str, run: Run) -> str:
     meanings = OfCells(run.meta["cells"], run.summary)
     place = meanings.places(terms_in(node))[0]
     quantity = node.value({term: meanings.values(term, place) for term in terms_in(node)})
-    found = quantity.estimate()
-    if found is None or np.isnan(found.mean):
-        return "-"
-    if quantity.is_ratio:
-        return " ".join(written.ratio(found)).rstrip()
-    kind, factor = quantity.display()
-    return " ".join(written.quantity(found.map(lambda value: value * factor), kind)).rstrip()
+    return expect.shown_as_text(quantity)
 
 
 def _result(
