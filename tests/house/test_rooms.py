@@ -27,6 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "gym": {"runs"},
     "whatif": {"algorithms", "datasets", "runs"},
     "redteam": {"algorithms", "runs", "whatif"},
+    "measured": {"algorithms", "datasets", "evidence", "imports", "runs", "whatif"},
     "doctor": {"algorithms", "calibration", "evidence", "live", "runs"},
     "pages": {"datasets", "doctor", "evidence", "fleet", "live", "runs"},
     "calibration": {"runs"},
@@ -42,6 +43,7 @@ ALLOWED: dict[str, set[str]] = {
         "imports",
         "kernels",
         "live",
+        "measured",
         "pages",
         "redteam",
         "runs",
@@ -55,6 +57,7 @@ DOORS = {"__init__.py", "__main__.py"}
 """Modules beside the rooms that lead into them; the others serve every room, and import none."""
 
 READERS = {
+    "runs.beside",
     "runs.groups",
     "runs.results",
     "runs.summary",

@@ -194,6 +194,7 @@ class Options:
     kernel: tuple[str, ...] = ()
     until_decided: bool = False
     budget: str = ""
+    beside: tuple[str, ...] = ()
     cluster: str | None = None
     parts: str | None = None
     sender: str | None = None
@@ -324,13 +325,20 @@ def planning_options(command: Command) -> Command:
         click.option(
             "--until-decided",
             is_flag=True,
-            help="With --engine kernel: no more repetitions once every comparison is decided; `repeat` is the most.",
+            help="With --engine kernel or hosts: no more repetitions once every comparison is decided; `repeat` is the most.",
         ),
         click.option(
             "--budget",
             metavar="TIME,BYTES",
             default="",
-            help="With --engine kernel: no repetition beyond it, such as 10min, 5GB or 10min,5GB.",
+            help="With --engine kernel or hosts: no repetition beyond it, such as 10min, 5GB or 10min,5GB.",
+        ),
+        click.option(
+            "--beside",
+            metavar="DATA",
+            multiple=True,
+            help="Set beside it what was measured elsewhere: a file of iperf3 or flent, a capture, or a folder of "
+            "`knee record`, `import` or `run`; with --engine hosts also sim, which simulates the measured path.",
         ),
         click.option("--report", is_flag=True, help="Write DIR/report.html besides."),
         click.option("--dry-run", is_flag=True, help="Print the cells, their BDP and buffer, and run nothing."),

@@ -105,6 +105,7 @@ def _resume(files: Sequence[Path], options: Options) -> int:
         raise UsageError(
             "knee run --resume: got several scenarios; expected one, or none to go on with the stored one."
         )
+    others = running.Beside(options)
     with running.interruptible(options.out, command=running.again(options)):
         watcher = progress.watcher(quiet=options.quiet)
         scenario = files[0] if files else None
@@ -121,5 +122,6 @@ def _resume(files: Sequence[Path], options: Options) -> int:
             parts=options.parts,
             watcher=watcher,
         )
+    others.put([found])
     running.show(found, options, first=True)
     return running.end([found], options)

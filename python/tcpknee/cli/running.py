@@ -8,15 +8,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tcpknee import _core, human, provenance, say
+from tcpknee.errors import UsageError
 from tcpknee.kernels import cache
-from tcpknee.runs import api, compose, doubts, engines, engines_text, manifest, output, progress
+from tcpknee.runs import api, beside, compose, doubts, engines, engines_text, manifest, output, progress
 from tcpknee.runs.folder import next_free
 from tcpknee.runs.results import Run
 
 from .options import PAIR, Options
+
+if TYPE_CHECKING:
+    from tcpknee.runs.beside import Entry
 
 RUNS = Path("runs")
 
@@ -39,10 +43,12 @@ class Job:
 
 def run_all(jobs: Iterable[Job], options: Options) -> int:
     """Runs each scenario by each engine; what several engines say of one stands beside each other."""
+    others = Beside(options)
     runs: list[Run] = []
     for job in jobs:
         if len(options.engines) == 1:
             runs.append(_run(job, options, job.out or next_free(RUNS, job.stem)))
+            others.put([runs[-1]])
             show(runs[-1], options, first=len(runs) == 1)
             continue
         if "guest" in options.engines:
@@ -50,10 +56,44 @@ def run_all(jobs: Iterable[Job], options: Options) -> int:
             for name in api.kernels_of(job.scenario, job.file, "guest"):
                 cache.find(name)
         parent = job.out or next_free(RUNS, job.stem)
-        beside = [_run(job, one, parent / one.engines[0]) for one in options.by_engine()]
-        show_beside(beside, options, first=not runs)
-        runs += beside
+        every = [_run(job, one, parent / one.engines[0]) for one in options.by_engine()]
+        others.put(every)
+        show_beside(every, options, first=not runs)
+        runs += every
     return end(runs, options)
+
+
+class Beside:
+    """What `--beside` names, read before anything runs."""
+
+    def __init__(self, options: Options) -> None:
+        """Raises UsageError, RunFolderError."""
+        self._quiet, self._simulates = options.quiet, "sim" in options.beside
+        if self._simulates and options.engines != ["hosts"] and not options.resume:
+            raise UsageError(
+                f"--beside sim: got it with --engine {','.join(options.engines)}; expected hosts, which measures its "
+                "path. `--engine sim,kernel` sets the simulator beside a kernel on the scenario's own path."
+            )
+        self._entries: list[Entry] = []
+        if words := [word for word in options.beside if word != "sim"]:
+            from tcpknee.measured import reading
+
+            with progress.Phase("Reading what stands beside", quiet=options.quiet):
+                self._entries = [reading.read(word) for word in words]
+
+    def put(self, runs: Sequence[Run]) -> None:
+        """Beside each of these runs."""
+        if not self._entries and not self._simulates:
+            return
+        from tcpknee.measured import simulated
+        from tcpknee.measured.put import put
+
+        for run in runs:
+            entries = list(self._entries)
+            if self._simulates:
+                with progress.Phase("Simulating the measured path", quiet=self._quiet):
+                    entries.append(simulated.answer(run))
+            put(run, entries)
 
 
 def _run(job: Job, options: Options, out: Path) -> Run:
@@ -85,13 +125,12 @@ def show_beside(runs: Sequence[Run], options: Options, *, first: bool) -> None:
         say.line()
     with progress.Phase("Computing the summary", quiet=options.quiet):
         lines = engines_text.lines(runs)
-    say.lines([str(runs[0].meta["title"]), "", *lines, ""])
+    say.lines([str(runs[0].meta["title"]), "", *lines, "", *beside.lines(runs[0])])
     for run in runs:
         say.lines(f"Warning: {doubt.line}" for doubt in run.doubts)
         say.line(f"Run folder: {run.folder}")
     for other in runs[1:] if options.report else ():
         from tcpknee import pages
-        from tcpknee.errors import UsageError
         from tcpknee.runs import differences
 
         assert runs[0].folder is not None and other.folder is not None

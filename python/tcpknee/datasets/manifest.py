@@ -46,7 +46,13 @@ _CELL: Shape = {
     "flows": [{"group": WHOLE, "name": TEXT, "algorithm": TEXT, "workload": TEXT, "count": WHOLE}],
 }
 
-_MEASURED = ("rtt_us", "rate_bits_per_sec", "loss_pct", "bytes")
+_BESIDE: Shape = {
+    "label": TEXT,
+    "kind": TEXT,
+    "rows": [{"name": TEXT, "algorithm": TEXT, "unit": TEXT, "metrics": ANY, "lines": ANY}],
+    "path": OrNull({"words": TEXT}),
+    "notes": [TEXT],
+}
 
 _RUN: Shape = {
     "status": TEXT,
@@ -79,7 +85,7 @@ _RUN: Shape = {
             }
         ]
     ),
-    "path_measured": Optional([{"block": WHOLE, **{name: Optional(OrNull(NUMBER)) for name in _MEASURED}}]),
+    "beside": Optional([_BESIDE]),
     "ending": Optional({"until_decided": FLAG, "budget": TEXT, "by": TEXT, "blocks": WHOLE}),
     "failed": Optional([{"cell": WHOLE, "rep": WHOLE, "words": TEXT, "call": Optional(TEXT)}]),
     "versions": Optional({}),

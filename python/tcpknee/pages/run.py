@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpknee.errors import MissingTable
+from tcpknee.runs.beside import SIMULATED, of_run
 
 from . import palette
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tcpknee.runs.beside import Entry, Row
     from tcpknee.runs.results import Run
     from tcpknee.runs.summary import Group, Summary
 
@@ -56,6 +58,16 @@ class Entrant:
 
 
 @dataclass(frozen=True)
+class Beside:
+    """What stands beside the run, on a path of its own: it belongs to no condition and is drawn with each."""
+
+    label: str
+    algorithm: str
+    """Or its name, where that is not known."""
+    row: Row
+
+
+@dataclass(frozen=True)
 class Condition:
     index: int
     axes: tuple[tuple[str, str], ...]
@@ -75,6 +87,12 @@ def axis_name(key: str) -> str:
     head, _, rest = key.partition(".")
     words = rest if head == "path" and rest else key
     return " ".join("RTT" if word == "rtt" else word for word in words.split(".")).replace("ack_loss", "ACK loss")
+
+
+def beside_label(entry: Entry, row: Row) -> str:
+    """`up.json (cubic, measured)`."""
+    words = ["simulated" if entry.kind == SIMULATED else "measured"]
+    return f"{row.name} ({', '.join([row.algorithm, *words] if row.algorithm else words)})"
 
 
 class ReportRun:
@@ -230,8 +248,18 @@ class ReportRun:
         return _unique(entrants)
 
     @cached_property
+    def beside(self) -> list[Beside]:
+        """The rows that stand beside the run, as lines and points of its figures."""
+        return [
+            Beside(beside_label(entry, row), row.algorithm or row.name, row)
+            for entry in of_run(self.meta)
+            for row in entry.rows
+        ]
+
+    @cached_property
     def slots(self) -> dict[str, int]:
-        return palette.slots(entrant.algorithm for entrant in self.entrants)
+        present = [entrant.algorithm for entrant in self.entrants]
+        return palette.slots([*present, *(one.algorithm for one in self.beside)])
 
     @cached_property
     def repetitions(self) -> int:

@@ -20,7 +20,7 @@ from .encode import Block
 from .sources import QUEUE, SAMPLES, Panel
 
 if TYPE_CHECKING:
-    from .run import Condition, Entrant, ReportRun
+    from .run import Beside, Condition, Entrant, ReportRun
 
 #: Flows of a condition that are still told apart as lines of one panel.
 LINES_AT_MOST = 12
@@ -117,8 +117,16 @@ class Series:
             slot = self.run.slots[entrant.algorithm]
             for label in [entrant.label] if self.as_bands else self.labels(entrant).values():
                 yield label, palette.base(slot), slot
+        for one in self._beside:
+            slot = self.run.slots[one.algorithm]
+            yield one.label, palette.base(slot), slot
         for label in self.queue_labels:
             yield label, QUEUE_INK, 0
+
+    @property
+    def _beside(self) -> list[Beside]:
+        """What stands beside the run and has lines; among bands there is no room for them."""
+        return [] if self.as_bands else [one for one in self.run.beside if one.row.lines]
 
     @cached_property
     def queue_labels(self) -> list[str]:
@@ -158,6 +166,13 @@ class Series:
                 blocks[panel.name].append(
                     Block({"series": label, "entrant": entrant}, {"t": t * 1e-9, "v": v * panel.scale})
                 )
+        for one in self._beside:
+            for panel in self.of_flows:
+                points = np.array(one.row.lines.get(panel.column, ()), dtype=np.float64).reshape(-1, 2)
+                points = points[points[:, 0] <= self.run.end_ns * 1e-9]
+                if len(points):
+                    drawn = {"t": points[:, 0], "v": points[:, 1] * panel.scale}
+                    blocks[panel.name].append(Block({"series": one.label, "entrant": one.label}, drawn))
         return blocks
 
     def bands(self, condition: Condition) -> dict[str, list[Block]]:

@@ -13,6 +13,7 @@ from tcpknee.evidence import written
 from tcpknee.evidence.metrics import BY_NAME
 from tcpknee.evidence.stats import Estimate
 from tcpknee.evidence.verdicts import Verdict, greater_first
+from tcpknee.runs import beside
 from tcpknee.runs.summary import Group
 
 from . import palette
@@ -70,20 +71,24 @@ def _interval(estimate: Estimate | None, metric: str) -> str:
 
 def table(run: ReportRun) -> tuple[list[tuple[str, str]], list[Row]]:
     """(heading, unit) of each column and the rows, one per entrant; columns that nobody has are left out."""
-    present = [
-        column for column in COLUMNS if any(name in group.metrics for _, group in run.measured for name in column[0])
-    ]
+    metrics = [*(group.metrics for _, group in run.measured), *(one.row.metrics for one in run.beside)]
+    present = [column for column in COLUMNS if any(name in found for found in metrics for name in column[0])]
     totals = {total.cell: total for total in run.stats.totals}
     used = any("utilisation" in total.metrics for total in totals.values())
     heads = [(heading, unit_of(names[0])) for names, heading, _ in present] + [("Base RTT", "ms")]
     heads += [("Link used", "%")] if used else []
     heads.append(("Limited by", ""))
     rows = []
-    for entrant, group in run.measured:
+
+    def told(found: Mapping[str, Estimate]) -> list[Value]:
         values = []
         for names, _, with_interval in present:
-            text = " / ".join(_number(group.metrics.get(name), name) for name in names)
-            values.append(Value(text, _interval(group.metrics.get(names[0]), names[0]) if with_interval else ""))
+            text = " / ".join(_number(found.get(name), name) for name in names)
+            values.append(Value(text, _interval(found.get(names[0]), names[0]) if with_interval else ""))
+        return values
+
+    for entrant, group in run.measured:
+        values = told(group.metrics)
         values.append(Value(base_rtt(run, entrant, group)))
         if used:
             values.append(Value(_number(totals[entrant.cell].metrics.get("utilisation"), "utilisation")))
@@ -97,6 +102,10 @@ def table(run: ReportRun) -> tuple[list[tuple[str, str]], list[Row]]:
                 values,
             )
         )
+    for one in run.beside:
+        values = [*told(one.row.metrics), Value(_number(one.row.metrics.get("min_rtt_us"), "min_rtt_us"))]
+        values += [Value("–")] * (len(heads) - len(values))
+        rows.append(Row("a path of its own", one.label, palette.colour(run.slots[one.algorithm]), 1, values))
     return heads, rows
 
 
@@ -200,7 +209,7 @@ def _sentence(text: str) -> str:
 
 
 def warnings(run: ReportRun) -> list[str]:
-    found = [doubt.line for doubt in run.run.doubts] + list(run.stats.warnings)
+    found = [*beside.lines(run.run), *(doubt.line for doubt in run.run.doubts), *run.stats.warnings]
     if run.meta.get("status") not in (None, "complete"):
         found.insert(0, f"This run is {run.meta['status']}: what stands here is of the repetitions that were finished.")
     return found

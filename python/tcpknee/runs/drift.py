@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from .results import Run
     from .summary import Group
 
-_PROBED = (
-    ("rtt_us", "probed round-trip time"),
-    ("rate_bits_per_sec", "probed rate"),
-    ("loss_pct", "probed loss"),
-)
-"""Of `path_measured` in `run.json`."""
+PROBES = {
+    "path_rtt_us_least": "round trip without load",
+    "path_rate_bits_per_sec": "probed rate",
+    "path_loss_pct": "probed loss",
+}
+"""What an engine may measure of its path before each repetition: `measured` of `repetitions` in `run.json`."""
 _OF_EVERY_FLOW = ("min_rtt_us",)
 
 
@@ -32,15 +32,20 @@ def of_run(run: Run) -> list[Drift]:
     """What the test says of each quantity; none where time is virtual, whose path is the same again."""
     if not engines.in_real_time(run.meta["engine"]):
         return []
-    return drifts({**_probed(run.meta.get("path_measured", ())), **_measured(run.summary.groups)})
+    return drifts({**_probed(run.meta), **_measured(run.summary.groups)})
 
 
-def _probed(found: Sequence[Mapping[str, Any]]) -> dict[str, Floats]:
-    return {
-        words: np.array([np.nan if one.get(name) is None else one[name] for one in found], dtype=np.float64)
-        for name, words in _PROBED
-        if found
-    }
+def probed(meta: Mapping[str, Any], name: str) -> dict[int, float]:
+    """One of `PROBES` by block: the median over its repetitions."""
+    found: dict[int, list[float]] = {}
+    for row in meta.get("repetitions", ()):
+        if name in row["measured"]:
+            found.setdefault(row["rep"], []).append(row["measured"][name])
+    return {rep: float(np.median(values)) for rep, values in sorted(found.items())}
+
+
+def _probed(meta: Mapping[str, Any]) -> dict[str, Floats]:
+    return {words: np.array(list(values.values())) for name, words in PROBES.items() if (values := probed(meta, name))}
 
 
 def _measured(groups: Sequence[Group]) -> dict[str, Floats]:

@@ -31,8 +31,8 @@ repetitions        of the kernel engine, one per repetition: cell, rep, lab (pos
                    doubtful), failures (programs that ended badly)
 ending             of a run that may end early: until_decided and budget, as asked; by, what ended it ("repeat",
                    "decided", "time", "bytes"); blocks, the repetitions of every cell that there are then
-path_measured      of engines with a path that is not theirs, what was measured of it before a block and after the last:
-                   block, rtt_us, rate_bits_per_sec, loss_pct, bytes (what measuring it sent); null: not measured
+beside             what was set beside the run (`runs.beside`): label, kind, rows (name, algorithm, unit, metrics with
+                   their intervals, lines over time), path (what is known of the path that it saw), notes
 failed             repetitions that are missing because an algorithm of a file ended them: cell, rep, words, and for
                    some call (the reproducer, a file of the folder)
 versions host      libraries; name, boot, kernel, processor, number of processors

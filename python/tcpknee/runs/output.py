@@ -12,7 +12,7 @@ from tcpknee.evidence.metrics import BY_NAME
 from tcpknee.evidence.stats import Estimate
 from tcpknee.say import aligned
 
-from . import doubts, drift, ending, manifest
+from . import beside, doubts, drift, ending, manifest
 from .summary import Group, Total
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def as_json(runs: Sequence[Run]) -> dict[str, Any]:
             for one in run.summary.over_paths
         ],
         "drifts": [{"scenario": run.meta["file"], **one.json()} for run in runs for one in run.drifts],
+        "beside": [{"scenario": run.meta["file"], **one} for run in runs for one in run.meta.get("beside", ())],
         "expectations": [
             {"scenario": run.meta["file"], **outcome.json()} for run in runs for outcome in run.expectations
         ],
@@ -79,16 +80,15 @@ def lines(run: Run, room: int | None = None) -> list[str]:
 
 def table(run: Run, room: int | None = None) -> list[str]:
     """The summary table: a row per cell and group."""
-    summary = run.summary
-    totals = {total.cell: total for total in summary.totals}
-    columns = [
-        column for column in _columns(run) if any(column.has(group, totals[group.cell]) for group in summary.groups)
-    ]
-    if not summary.groups:
+    summary, others = run.summary, beside.groups(run.meta)
+    groups = [*summary.groups, *others]
+    totals = {total.cell: total for total in summary.totals} | {one.cell: Total.of_none(one.cell) for one in others}
+    columns = [column for column in _columns(run) if any(column.has(group, totals[group.cell]) for group in groups)]
+    if not groups:
         # Programs without a flow have a table of their own.
         return []
-    heads = [column.head(summary.groups, totals) for column in columns]
-    rows = [[column.text(group, totals[group.cell]) for column in columns] for group in summary.groups]
+    heads = [column.head(groups, totals) for column in columns]
+    rows = [[column.text(group, totals[group.cell]) for column in columns] for group in groups]
     keys = next(at for at, column in enumerate(columns, 1) if isinstance(column, _Words) and column.name == "flow")
     texts = [[name for name, _ in heads], [unit for _, unit in heads], *rows]
     return aligned(texts, left=[column.left for column in columns], rule=2, keys=keys, room=room)
@@ -302,6 +302,9 @@ def _notes(run: Run, intervals: bool) -> Iterator[str]:
 def _after(run: Run) -> Iterator[str]:
     summary = run.summary
     verdicts = summary.shown
+    if run.meta.get("beside"):
+        yield ""
+        yield from beside.lines(run)
     if run.doubts:
         yield ""
         yield from (f"* {doubt.line}" for doubt in run.doubts)

@@ -76,6 +76,11 @@ class Total:
     values: Mapping[str, Floats]
     metrics: Mapping[str, Estimate]
 
+    @staticmethod
+    def of_none(cell: int) -> Total:
+        """Of what stands beside a run, whose link nobody knows."""
+        return Total(cell, {}, np.empty(0, dtype=np.int64), {}, {})
+
 
 @dataclass(frozen=True)
 class Summary:

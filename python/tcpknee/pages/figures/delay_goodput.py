@@ -110,6 +110,19 @@ def points(run: ReportRun) -> list[dict[str, Any]]:
                 "words": [f"{entrant.label}, {setting}", setting] if setting else [entrant.label],
             }
         )
+    for one in run.beside:
+        if {"goodput_bits_per_sec", "srtt_us_p95"} <= one.row.metrics.keys():
+            rows.append(
+                {
+                    "algorithm": one.algorithm,
+                    "entrant": one.label,
+                    "condition": "a path of its own",
+                    **marks.spread(one.row.metrics["goodput_bits_per_sec"], 1e-6, "goodput"),
+                    **marks.spread(one.row.metrics["srtt_us_p95"], 1e-3, "delay"),
+                    "step": len(run.conditions),
+                    "words": [one.label],
+                }
+            )
     return rows
 
 

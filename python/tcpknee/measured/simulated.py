@@ -1,0 +1,116 @@
+"""The simulator's answer for a path that was measured: the same scenario, with the measured base RTT, rate and loss in
+the place of those that it expects, and by how much what was measured differs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tcpknee import human
+from tcpknee.errors import UsageError
+from tcpknee.evidence import written
+from tcpknee.evidence.metrics import BY_NAME, primary
+from tcpknee.evidence.stats import difference_apart, ratio_apart
+from tcpknee.runs import api, compose, drift
+from tcpknee.runs.beside import SIMULATED, Entry, Row
+from tcpknee.runs.output import flow_label
+
+if TYPE_CHECKING:
+    from tcpknee.runs.results import Run
+    from tcpknee.runs.summary import Group
+
+_KEYS = (
+    ("path_rtt_us_least", "rtt", "base RTT", "time", "{:.0f}us"),
+    ("path_rate_bits_per_sec", "rate", "rate", "rate", "{:.0f}bit/s"),
+    ("path_loss_pct", "loss", "loss", "pct", "{:.6f}%"),
+)
+"""Of `drift.PROBES`: the key of `[path]`, what it is called, its kind, and how it is written."""
+_COMPARED = ("srtt_us_p50", "retransmit_pct")
+"""Beside the metric that matters most to a flow."""
+
+
+def answer(run: Run, label: str = "sim") -> Entry:
+    """Raises UsageError where nothing was measured of the path, or the scenario has not one path."""
+    by_block = {name: drift.probed(run.meta, name) for name, *_ in _KEYS}
+    path = {name: float(np.median(list(found.values()))) for name, found in by_block.items() if found}
+    if not path:
+        raise UsageError(
+            f"{run.folder or run.meta['title']}: nothing was measured of its path; expected a run that measures it, of "
+            "--engine hosts. `--engine sim,kernel` sets the simulator beside a kernel on the scenario's own path."
+        )
+    # Its folder does not decide what is compiled and run here.
+    text = with_path(run.meta["scenario"], run.meta["file"], path)
+    simulated = api.run_text(text, run.meta["file"], out=None, engine="sim", stored=True)
+    pairs = list(_alike(run, simulated))
+    rows = [Row(label, one.algorithm, "repetition", one.metrics) for _, one in pairs]
+    words = ", ".join(
+        f"{called} {human.quantity(kind, path[name]) if name in path else 'not measured, so as the scenario says'}"
+        for name, _, called, kind, _ in _KEYS
+    )
+    blocks = max(len(found) for found in by_block.values())
+    return Entry(
+        label,
+        SIMULATED,
+        rows,
+        {
+            "fitted": False,
+            **{name.removeprefix("path_").removesuffix("_least"): _both(path.get(name)) for name, *_ in _KEYS},
+            "words": f"{words}: medians over {human.counted(blocks, 'block')}. Its buffer, its queue and the hosts "
+            "are as the scenario says, since nothing measured them.",
+        },
+        [_difference(measured, one) for measured, one in pairs],
+    )
+
+
+def _both(value: float | None) -> dict[str, float | None]:
+    return {"low": value, "high": value}
+
+
+def with_path(text: str, file: str, path: Mapping[str, float]) -> str:
+    """The scenario with these values in `[path]`. Raises UsageError."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    scenario: dict[str, Any] = tomllib.loads(text)
+    own = scenario.setdefault("path", {})
+    if "hop" in scenario:
+        raise UsageError(f"{file}: has [[hop]]; expected one [path], whose values a measured path takes the place of.")
+    for name, key, _, _, form in _KEYS:
+        if isinstance(own.get(key), list):
+            raise UsageError(
+                f"{file}: path.{key} is an axis; expected one value, since a measured path has one. Choose it with "
+                "--set, or run the scenario once for each."
+            )
+        if name in path:
+            own[key] = form.format(path[name])
+    for key in ("expect", "published", "claim"):
+        scenario.pop(key, None)
+    return compose.toml(scenario)
+
+
+def _alike(run: Run, simulated: Run) -> Iterator[tuple[Group, Group]]:
+    found = {(group.cell, group.group): group for group in simulated.summary.groups}
+    for group in run.summary.groups:
+        if (group.cell, group.group) in found:
+            yield group, found[group.cell, group.group]
+
+
+def _difference(measured: Group, simulated: Group) -> str:
+    """How far what was measured is from what was simulated, as samples apart: they have not the same luck."""
+    parts = []
+    for name in dict.fromkeys((*primary(measured.workload), *_COMPARED)):
+        if name not in measured.metrics or name not in simulated.metrics:
+            continue
+        metric, both = BY_NAME[name], (simulated.values[name], measured.values[name])
+        if metric.kind == "pct":
+            step = difference_apart(*both)
+            if step is not None:
+                number, bracket = written.bracketed(step)
+                parts.append(f"{metric.label} {number} points {bracket}".rstrip())
+        elif (times := ratio_apart(*both)) is not None:
+            parts.append(" ".join((metric.label, *written.ratio(times))).rstrip())
+    return f"{flow_label(measured)}, measured beside simulated: {', '.join(parts)}."
