@@ -94,6 +94,7 @@ def command(
     begun = time.monotonic()
     from tcpknee.gate import candidates, judging, report
     from tcpknee.gate import suite as suites
+    from tcpknee.pages import gate_page
     from tcpknee.runs.folder import next_free
     from tcpknee.runs.progress import Line
     from tcpknee.writing import replacing
@@ -121,8 +122,10 @@ def command(
         )
         with Line(quiet=quiet, lines=True) as progress:
             found = gate.run(progress)
+        as_object = report.as_json(gate, found, by_criteria=rfc9743)
         written = {
-            "gate.json": report.json_bytes(gate, found, by_criteria=rfc9743),
+            "report.html": gate_page.render(as_object).encode(),
+            "gate.json": report.json_bytes(as_object),
             "junit.xml": report.junit(gate, found, by_criteria=rfc9743),
             "badge.json": report.badge(gate, found, by_criteria=rfc9743),
             "report.md": "\n".join([*report.markdown(gate, found, by_criteria=rfc9743), ""]).encode(),
@@ -133,7 +136,7 @@ def command(
         if junit is not None:
             with replacing(junit, make=True) as file:
                 file.write(written["junit.xml"])
-        objects.append(report.as_json(gate, found, by_criteria=rfc9743))
+        objects.append(as_object)
         passed &= report.verdict(found, by_criteria=rfc9743)[0]
         as_text = report.lines(gate, found, say.room(), by_criteria=rfc9743)
         told += report.markdown(gate, found, by_criteria=rfc9743) if kind == "md" else as_text

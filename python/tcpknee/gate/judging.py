@@ -39,14 +39,14 @@ PROSE, NOT_TESTED, SHOWN = "prose wanted", "not tested", "shown"
 BETTER, WORSE, SAME = "better", "worse", "same"
 
 _HARMS = {
+    "completion_us_p50": ("completion", 0.0),
+    "latency_us_p95": ("latency", 0.0),
     "goodput_bits_per_sec": ("goodput", 0.0),
     "queue_delay_us_mean": ("delay", 1000.0),
     "retransmit_pct": ("loss", 1.0),
-    "completion_us_p50": ("completion", 0.0),
-    "latency_us_p95": ("latency", 0.0),
 }
-"""Metrics that harm is told in, what they are called, and by how much of its unit the harmed flow must be worse off
-than beside the base before harm decides: a share of nearly nothing is no harm."""
+"""Metrics that harm is told in, those that users feel first; what they are called, and by how much of its unit the
+harmed flow must be worse off than beside the base before harm decides: a share of nearly nothing is no harm."""
 
 HARM_MARGIN = 0.1
 """Harm may be that much more than the base does. Ours: RFC 9743 has no number."""
@@ -115,15 +115,21 @@ class Harm:
 
     @property
     def text(self) -> str:
-        """`goodput: harm 0.62 [0.60, 0.64], cubic's own 0.48`."""
-        number, bracket = written.bracketed(self.new)
-        own = f", the base's own {written.bracketed(self.base)[0]}" if self.base else ""
-        return f"{self.metric}: harm {number} {bracket}".rstrip() + own
+        """`goodput: harm 0.62 [0.60, 0.64], the base's own 0.48 [0.45, 0.51]`."""
+        own = f", the base's own {_number(self.base)}" if self.base else ""
+        return f"{self.metric}: harm {_number(self.new)}{own}"
 
     def json(self) -> dict[str, Any]:
         """The object of JSON."""
-        base = self.base.json() if self.base else None
-        return {"metric": self.metric, "at": self.where, "new": self.new.json(), "base": base, "verdict": self.verdict}
+        return {
+            "metric": self.metric,
+            "at": self.where,
+            "new": self.new.json(),
+            "base": self.base.json() if self.base else None,
+            "new_text": _number(self.new),
+            "base_text": _number(self.base) if self.base else "-",
+            "verdict": self.verdict,
+        }
 
 
 @dataclass(frozen=True)
@@ -392,6 +398,11 @@ class Gate:
         return f"{self.new.label} beside {self.base.label}: {self.suite.title}"
 
 
+def _number(found: Estimate) -> str:
+    """`0.62 [0.60, 0.64]`."""
+    return " ".join(written.bracketed(found)).rstrip()
+
+
 def _where(place: Mapping[str, str]) -> str:
     return ", ".join(f"{key.removeprefix('path.')} {value}" for key, value in place.items())
 
@@ -421,7 +432,7 @@ def _finding(found: Judged) -> dict[str, Any]:
             if one.verdict == verdict:
                 return {"worst": f"{one.text}{_at(one.place)}", "place": one.place}
     if found.harms:
-        most = max(found.harms, key=lambda one: one.new.mean)
+        most = found.harms[0]
         return {"worst": f"{most.text}{_at(most.place)}", "place": most.place}
     if found.changes:
         worst = found.changes[0]
@@ -489,7 +500,7 @@ def _change(row: Row, place: Mapping[str, str], new: Floats, base: Floats) -> Ch
 
 
 def _harms(row: Row, runs: OfRuns) -> list[Harm]:
-    """Of each metric at each place where the flow has it, worst verdict and most harm first."""
+    """Of each metric at each place where the flow has it, the worst verdict first, then as metrics come."""
     found = []
     for name, (label, material) in _HARMS.items():
         node = Term(row.harm, (), name)
@@ -508,7 +519,8 @@ def _harms(row: Row, runs: OfRuns) -> list[Harm]:
             if word != "holds" and worse_by < material:
                 word = "holds"
             found.append(Harm(label, place, of_new, of_base, word))
-    return sorted(found, key=lambda one: (_ORDER[one.verdict], -one.new.mean))
+    metric = [label for label, _ in _HARMS.values()]
+    return sorted(found, key=lambda one: (_ORDER[one.verdict], metric.index(one.metric), -one.new.mean))
 
 
 def _raw(run: OfCells, term: Term, place: Place) -> Floats:

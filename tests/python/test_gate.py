@@ -1,0 +1,185 @@
+"""`knee gate`: what it separates, what it says of bad input, and that two runs give the same bytes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from support import SUITE, Ended, knee
+from tcpknee.gate import suite
+
+UNFAIR = Path(__file__).parent / "unfair"
+
+ROWS = ("loss", "starvation", "coexistence")
+"""Of the suite of RFC 9743, those that tell a bad neighbour."""
+
+LONG = 'duration = "60s"\nwarmup   = "20s"\nrepeat   = 5'
+SHORT = 'duration = "20s"\nwarmup   = "8s"\nrepeat   = 3'
+
+CRASHES = "\t*(volatile u32 *)8 = 1;\n"
+"""Put before what an op answers."""
+
+TWO = SUITE.replace('rtt  = "10ms"', 'rtt  = "10ms"\nbuffer = "1bdp"')
+
+
+def suite_of(folder: Path, text: str) -> str:
+    (folder / "suite.toml").write_text(text, encoding="utf-8")
+    return "./suite.toml"
+
+
+def gated(folder: Path, algorithm: str, *words: str, text: str = TWO, out: str = "out") -> tuple[Ended, dict[str, Any]]:
+    done = knee("gate", algorithm, "--suite", suite_of(folder, text), "-q", "--out", out, *words, cwd=folder)
+    assert "Traceback" not in done.err
+    kept = folder / out / "gate.json"
+    return done, json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+
+
+def neighbours() -> str:
+    """The rows of the suite of RFC 9743 that tell a bad neighbour."""
+    text = (suite.FOLDER / "rfc9743.toml").read_text(encoding="utf-8")
+    head, *rows = text.split("[[row]]\n")
+    chosen = [row for row in rows if row.split('"')[1] in ROWS]
+    assert len(chosen) == len(ROWS)
+    return "[[row]]\n".join([head, *chosen])
+
+
+def told_from_good_ones(folder: Path, text: str, algorithm: str, fails: set[str]) -> None:
+    done, found = gated(folder, algorithm, text=text)
+    rows = {row["name"]: row for row in found["rows"]}
+    assert {name for name, row in rows.items() if row["verdict"] == "not ok"} == fails, done.out
+    assert done.code == bool(fails)
+    for name in fails:
+        assert rows[name]["worst"] and (folder / "out" / rows[name]["reproducer"]).exists()
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "fails"),
+    [("reno", set()), ("bbr1", {"loss", "coexistence"}), (str(UNFAIR / "never_backs_off.c"), set(ROWS))],
+    ids=["reno", "bbr1", "never_backs_off"],
+)
+def test_bad_neighbours_are_told_from_good_ones(tmp_path: Path, algorithm: str, fails: set[str]) -> None:
+    text = neighbours()
+    assert LONG in text
+    told_from_good_ones(tmp_path, text.replace(LONG, SHORT), algorithm, fails)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("algorithm", "fails"),
+    [
+        ("reno", set()),
+        ("cubic", set()),
+        ("dctcp", set()),
+        ("bbr1", set(ROWS)),
+        ("bbr3", {"coexistence"}),
+        ("vegas", {"starvation"}),
+        (str(UNFAIR / "never_backs_off.c"), set(ROWS)),
+        (str(UNFAIR / "fixed_window.c"), set(ROWS)),
+        (str(UNFAIR / "doubles_on_loss.c"), set(ROWS)),
+    ],
+    ids=["reno", "cubic", "dctcp", "bbr1", "bbr3", "vegas", "never_backs_off", "fixed_window", "doubles_on_loss"],
+)
+def test_they_are_told_apart_as_the_literature_does(tmp_path: Path, algorithm: str, fails: set[str]) -> None:
+    told_from_good_ones(tmp_path, neighbours(), algorithm, fails)
+
+
+def test_a_finding_is_shown_by_its_scenario(tmp_path: Path) -> None:
+    head, *rows = neighbours().split("[[row]]\n")
+    alone = "[[row]]\n".join([head, *(row for row in rows if row.split('"')[1] == "loss")])
+    gated(tmp_path, str(UNFAIR / "never_backs_off.c"), text=alone)
+    finding = tmp_path / "out" / "finding-loss.toml"
+    assert len(finding.read_text(encoding="utf-8").split("\n")) < 30
+    done = knee("run", finding, "-q", "--out", "again", cwd=tmp_path)
+    assert done.code == 1 and "new.retransmit_pct <= 5%" in done.out, done.err
+
+
+def test_two_runs_give_the_same_bytes(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.c"
+    mine.write_text((UNFAIR / "never_backs_off.c").read_text(encoding="utf-8"), encoding="utf-8")
+    outs = [gated(tmp_path, "./mine.c", "--junit", "junit.xml", out=name)[0].out for name in ("a", "b")]
+    assert outs[0] == outs[1]
+    files = sorted(path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*") if path.is_file())
+    assert {"gate.json", "report.html", "report.md", "junit.xml", "badge.json", "one.toml"} <= {str(f) for f in files}
+    for file in files:
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes(), file
+    (whole,) = {(tmp_path / "junit.xml").read_bytes(), (tmp_path / "a/junit.xml").read_bytes()}
+    assert len(ElementTree.fromstring(whole).findall("testcase")) == 2
+
+
+def test_an_algorithm_that_crashes_ends_its_row_and_not_the_report(tmp_path: Path) -> None:
+    text = (UNFAIR / "never_backs_off.c").read_text(encoding="utf-8")
+    before = "\tout->ret = cc_max("
+    assert before in text
+    (tmp_path / "crashing.c").write_text(text.replace(before, CRASHES + before), encoding="utf-8")
+    rows = TWO.split("[[row]]\n")
+    again = rows[1].replace('"one"', '"calm"').replace('duration = "1s"', 'duration = "15ms"')
+    done, found = gated(tmp_path, "./crashing.c", text="[[row]]\n".join([rows[0], rows[1], again, rows[2]]))
+    one, calm, two = found["rows"]
+    assert one["verdict"] == "crashed" and "ssthresh" in one["worst"], one
+    assert calm["verdict"] != "crashed" and two["verdict"] == "prose wanted"
+    assert done.code == 1 and "one (crashed)" in done.out
+
+
+def test_a_file_of_a_revision_is_compared_with_what_it_became(tmp_path: Path) -> None:
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(tmp_path)]
+    mine = tmp_path / "mine.c"
+    text = (UNFAIR / "never_backs_off.c").read_text(encoding="utf-8")
+    mine.write_text(
+        text.replace("out->ret = cc_max(out->snd_cwnd,", "out->ret = cc_max(out->snd_cwnd / 2,"), encoding="utf-8"
+    )
+    for words in (["init", "-q"], ["add", "mine.c"], ["commit", "-qm", "halves"]):
+        subprocess.run([*git, *words], check=True)
+    mine.write_text(text, encoding="utf-8")
+    changed = TWO.replace('"new.goodput"', '"old.goodput"').replace('duration = "1s"', 'duration = "5s"')
+    done, found = gated(tmp_path, "./mine.c", "--against", "./mine.c@HEAD", text=changed)
+    assert done.code == 1 and found["rows"][0]["change"] == "worse", done.out
+    assert "stubborn (new)" in done.out and "mine.c@HEAD" in found["facts"]["against"]
+    assert mine.read_text(encoding="utf-8") == text
+    same, _ = gated(tmp_path, "./mine.c@HEAD", "--against", "./mine.c@HEAD~0", text=changed, out="same")
+    assert same.code == 0, same.out
+
+
+def test_what_there_was_no_time_for_is_said_and_fails(tmp_path: Path) -> None:
+    done, found = gated(tmp_path, "reno", "--budget", "0s")
+    assert done.code == 1 and "no time for 1 row: one" in done.out
+    assert [row["verdict"] for row in found["rows"]] == ["no time", "prose wanted"]
+
+
+def test_a_row_of_stress_never_decides_alone(tmp_path: Path) -> None:
+    hard = TWO.replace("goodput >= 1Mbit/s", "goodput >= 1Gbit/s")
+    assert gated(tmp_path, "reno", "--against", "reno", text=hard)[1]["rows"][0]["verdict"] == "not ok"
+    stress = hard.replace('better   = "more"', 'better   = "more"\nstress   = true')
+    done, found = gated(tmp_path, "reno", "--against", "bbr1", text=stress)
+    assert found["rows"][0]["verdict"] == "not ok" and done.code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nosuch"], 'got "nosuch"'),
+        (["reno", "--against", "nosuch"], '--against: got "nosuch"'),
+        (["./nosuch.c"], "there is no such file"),
+        (["./nosuch.c@HEAD"], "git says: "),
+        (["reno", "--budget", "10"], "expected a length of time"),
+        (["reno", "--rfc9743"], "--rfc9743: got it with --suite"),
+        (["reno", "--kernel", "9.9"], "9.9"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(tmp_path: Path, words: list[str], said: str) -> None:
+    done, _ = gated(tmp_path, words[0], *words[1:])
+    assert done.code == 2 and said in done.err, done.err
+
+
+def test_a_row_whose_measure_means_nothing_is_refused_with_its_line(tmp_path: Path) -> None:
+    done, _ = gated(tmp_path, "reno", text=TWO.replace('"new.goodput >= 1Mbit/s"', '"nwe.goodput >= 1Mbit/s"'))
+    assert done.code == 2 and "suite.toml:8: " in done.err and '"nwe"' in done.err, done.err
+
+
+def test_markdown_is_for_a_comment(tmp_path: Path) -> None:
+    done, _ = gated(tmp_path, "reno", "--format", "md")
+    assert done.out.startswith("### knee gate: reno beside cubic") and "| section | row |" in done.out
