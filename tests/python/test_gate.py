@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,6 +15,8 @@ import pytest
 
 from support import SUITE, Ended, knee
 from tcpknee.gate import suite
+
+ROOT = Path(__file__).parents[2]
 
 UNFAIR = Path(__file__).parent / "unfair"
 
@@ -138,6 +143,8 @@ def test_a_file_of_a_revision_is_compared_with_what_it_became(tmp_path: Path) ->
     changed = TWO.replace('"new.goodput"', '"old.goodput"').replace('duration = "1s"', 'duration = "5s"')
     done, found = gated(tmp_path, "./mine.c", "--against", "./mine.c@HEAD", text=changed)
     assert done.code == 1 and found["rows"][0]["change"] == "worse", done.out
+    shown = (tmp_path / "out" / found["rows"][0]["reproducer"]).read_text(encoding="utf-8")
+    assert "assert = 'old.goodput >= " in shown
     assert "stubborn (new)" in done.out and "mine.c@HEAD" in found["facts"]["against"]
     assert mine.read_text(encoding="utf-8") == text
     same, _ = gated(tmp_path, "./mine.c@HEAD", "--against", "./mine.c@HEAD~0", text=changed, out="same")
@@ -183,3 +190,22 @@ def test_a_row_whose_measure_means_nothing_is_refused_with_its_line(tmp_path: Pa
 def test_markdown_is_for_a_comment(tmp_path: Path) -> None:
     done, _ = gated(tmp_path, "reno", "--format", "md")
     assert done.out.startswith("### knee gate: reno beside cubic") and "| section | row |" in done.out
+
+
+def test_the_action_runs_the_gate_and_says_what_came_of_it(tmp_path: Path) -> None:
+    action = (ROOT / ".github/actions/gate/action.yml").read_text(encoding="utf-8")
+    script = textwrap.dedent(action.partition("run: |\n")[2].partition("    - name:")[0])
+    assert "${{" not in script
+    suite_of(tmp_path, TWO)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/knee").symlink_to(Path(sys.executable).with_name("knee"))
+    given = {"ALGORITHM": "reno", "AGAINST": "reno", "SUITE": "./suite.toml", "OPTIONS": "--seed 3"}
+    of_github = {"RUNNER_TEMP": ".", "GITHUB_STEP_SUMMARY": "summary.md", "GITHUB_OUTPUT": "output"}
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-e", "-c", script], cwd=tmp_path, env={**os.environ, **given, **of_github, "PATH": path}, check=False
+    )
+    assert done.returncode == 0
+    assert (tmp_path / "output").read_text(encoding="utf-8") == "folder=./knee-gate\npassed=true\n"
+    assert "| one | ok | same |" in (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert json.loads((tmp_path / "knee-gate/gate.json").read_text(encoding="utf-8"))["facts"]["seed"] == "3"

@@ -19,7 +19,7 @@ import numpy as np
 
 from tcpknee import _core, human
 from tcpknee.errors import AlgorithmFailed, EngineError, ScenarioError
-from tcpknee.evidence import expect, metrics, published, written
+from tcpknee.evidence import expect, metrics, written
 from tcpknee.evidence.expressions import Node, Place, Problem, Quantity, Term, parse, parse_value, terms_in, terms_of
 from tcpknee.evidence.stats import Estimate, Floats, Unit, estimate, ratio
 from tcpknee.kernels import cache
@@ -35,7 +35,7 @@ from .candidates import Candidate
 from .suite import Row, Suite
 
 OK, NOT_OK, UNDECIDED, CRASHED, NO_TIME = "ok", "not ok", "undecided", "crashed", "no time"
-PROSE, NOT_TESTED, SHOWN = "prose wanted", "not tested", "shown"
+PROSE, NOT_TESTED = "prose wanted", "not tested"
 BETTER, WORSE, SAME = "better", "worse", "same"
 
 _HARMS = {
@@ -80,9 +80,9 @@ class OfRuns:
         """As `Meanings` has it."""
         return self._of(self._run(term)).values(_bare(term), place)
 
-    def value(self, node: Node, place: Place) -> Floats:
+    def value(self, node: Node, place: Place) -> Quantity:
         """Of an expression, in each repetition."""
-        return node.value({term: self.values(term, place) for term in terms_in(node)}).values
+        return node.value({term: self.values(term, place) for term in terms_in(node)})
 
     def _run(self, term: Term) -> str:
         return dict(term.index).get("run", self.usual)
@@ -157,12 +157,13 @@ class Limit:
 @dataclass(frozen=True)
 class Change:
     """The measure beside the base's at a place: `found` is new / base, or its like where one of them is 0, turned so
-    that more than 1 is better; `told` is new / base as it is."""
+    that more than 1 is better; `told` is new / base as it is. `asked`: the base's, as an assertion."""
 
     verdict: str
     place: Mapping[str, str]
     found: Estimate | None
     told: str
+    asked: str = ""
 
     @property
     def where(self) -> str:
@@ -173,29 +174,6 @@ class Change:
         """The object of JSON."""
         found = self.found.json() if self.found else None
         return {"verdict": self.verdict, "at": self.where, "ratio_better": found, "text": self.told}
-
-
-@dataclass(frozen=True)
-class Beside:
-    """A published value and ours. `verdict`: "inside", "outside" or "undecided" of its range; "shown" without one."""
-
-    entry: suites.Published
-    verdict: str
-    ours: str
-
-    def json(self) -> dict[str, Any]:
-        """The object of JSON."""
-        entry = self.entry
-        return {
-            "value": entry.value,
-            "figure": list(entry.figure),
-            "tolerance": entry.tolerance or None,
-            "source": entry.source,
-            "second_hand": entry.second_hand,
-            "ours": self.ours,
-            "verdict": self.verdict,
-            "note": entry.note or None,
-        }
 
 
 @dataclass(frozen=True)
@@ -211,7 +189,6 @@ class Judged:
     changes: Sequence[Change] = ()
     limits: Sequence[Limit] = ()
     harms: Sequence[Harm] = ()
-    besides: Sequence[Beside] = ()
     worst: str = ""
     place: Mapping[str, str] = field(default_factory=dict)
     scenario: str | None = None
@@ -253,7 +230,6 @@ class Judged:
             "changes": [one.json() for one in self.changes],
             "limits": [one.json() for one in self.limits],
             "harm": [one.json() for one in self.harms],
-            "published": [one.json() for one in self.besides],
             "scenario": self.scenario,
             "reproducer": self.finding,
         }
@@ -288,6 +264,9 @@ class Gate:
             return Judged(row, "", PROSE, worst=row.prose)
         if row.not_tested:
             return Judged(row, "", NOT_TESTED, worst=row.not_tested)
+        if not row.uses_new:
+            said = f"No algorithm under test is in it: knee suite {self.suite.name} has its values."
+            return Judged(row, "", NOT_TESTED, worst=said)
         if self.deadline is not None and time.monotonic() >= self.deadline:
             return Judged(row, self.engine, NO_TIME, worst="--budget was spent before its turn")
         text = self._text(row)
@@ -310,14 +289,13 @@ class Gate:
 
     def _meanings(self, row: Row, text: str) -> OfRuns:
         texts = {"new": text}
-        if row.uses_new and self.new != self.base:
+        if self.new != self.base:
             texts["base"] = self._text(row, new=self.base)
         if row.harm:
             texts["alone"] = self._text(row, text=suites.without_new(row.scenario))
         runs = {name: self._of(name, row, of_run) for name, of_run in texts.items()}
-        if row.uses_new:
-            # The same runs of the same seeds.
-            runs.setdefault("base", runs["new"])
+        # The same runs of the same seeds.
+        runs.setdefault("base", runs["new"])
         return OfRuns(runs)
 
     def _of(self, name: str, row: Row, text: str) -> OfCells:
@@ -356,14 +334,12 @@ class Gate:
         if problems:
             raise ScenarioError.of(str(self.suite.file), problems)
         limits = [_limit(pair, runs) for pair in pairs]
-        changes = _changes(row, runs) if row.measure and row.uses_new else []
+        changes = _changes(row, runs) if row.measure else []
         harms = _harms(row, runs) if row.harm else []
-        besides = [_beside(entry, runs) for entry in row.published]
-        found = replace(asked, limits=limits, changes=changes, harms=harms, besides=besides)
+        found = replace(asked, limits=limits, changes=changes, harms=harms)
         found = replace(found, verdict=_verdict(found))
-        if row.uses_new:
-            of_base = [_limit(pair, replace(runs, usual="base")) for pair in pairs]
-            found = replace(found, base=_word([one.verdict for one in of_base] or ["holds"]))
+        of_base = [_limit(pair, replace(runs, usual="base")).verdict for pair in pairs]
+        found = replace(found, base=_word(of_base))
         return replace(found, **_finding(found))
 
     def _with_finding(self, found: Judged, text: str) -> Judged:
@@ -377,9 +353,11 @@ class Gate:
                 # An axis of a table of several stays as it is.
                 continue
         failed = [one.outcome.assertion for one in found.limits if one.verdict == "fails"]
+        if found.change == WORSE:
+            failed += [one.asked for one in found.changes if one.place == found.place and one.verdict == WORSE][:1]
         lines = [f"# {found.row.question}", f"# Found: {found.worst}", text.strip()]
         for bare in failed:
-            if "run=" in bare:
+            if "run=" in bare or not bare:
                 continue
             for key, value in found.place.items():
                 bare = bare.replace(f'[{key}="{value}"]', "")
@@ -419,9 +397,7 @@ def _verdict(found: Judged) -> str:
     words = [one.verdict for one in found.limits] + [one.verdict for one in found.harms]
     if words:
         return _word(words)
-    if found.changes:
-        return {WORSE: NOT_OK, UNDECIDED: UNDECIDED}.get(found.change, OK)
-    return SHOWN
+    return {WORSE: NOT_OK, UNDECIDED: UNDECIDED}.get(found.change, OK)
 
 
 def _finding(found: Judged) -> dict[str, Any]:
@@ -437,7 +413,7 @@ def _finding(found: Judged) -> dict[str, Any]:
     if found.changes:
         worst = found.changes[0]
         return {"worst": f"{worst.told}{_at(worst.place)}", "place": worst.place}
-    return {"worst": found.besides[0].ours if found.besides else ""}
+    return {}
 
 
 def _at(place: Mapping[str, str]) -> str:
@@ -461,8 +437,22 @@ def _changes(row: Row, runs: OfRuns) -> list[Change]:
     found = []
     for place in runs.places(terms_in(node)):
         new, base = runs.value(node, place), others.value(node, place)
-        found.append(_change(row, place, new, base))
+        change = _change(row, place, new.values, base.values)
+        found.append(replace(change, asked=_asked(row, base)))
     return sorted(found, key=lambda one: (_WORST[one.verdict], one.found.mean if one.found else -math.inf))
+
+
+_UNITS = {"rate": "bit/s", "time": "us", "pct": "%"}
+
+
+def _asked(row: Row, base: Quantity) -> str:
+    """That the measure is within the margin of the base's mean, for `knee run` to check."""
+    kind, factor = base.display()
+    found = base.estimate()
+    if found is None or (kind and kind not in _UNITS):
+        return ""
+    share, sign = (1 - row.margin, ">=") if row.better == "more" else (1 / (1 - row.margin), "<=")
+    return f"{row.measure} {sign} {found.mean * factor * share:.6g}{_UNITS.get(kind, '')}"
 
 
 def _change(row: Row, place: Mapping[str, str], new: Floats, base: Floats) -> Change:
@@ -537,15 +527,3 @@ def _harm(values: Floats, alone: Floats, better: int) -> Floats:
     step = (alone - values) * better
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.maximum(np.where(whole > 0, step / whole, 0.0), 0.0)
-
-
-def _beside(entry: suites.Published, runs: OfRuns) -> Beside:
-    one = published.Published(entry.value, entry.figure[0], entry.source, entry.line)
-    if problems := published.mistakes([one], runs):
-        raise ScenarioError.of(entry.source, problems)
-    (ours,) = published.beside([one], runs)
-    if entry.assertion is None:
-        return Beside(entry, SHOWN, ours.ours_text)
-    (outcome,) = expect.evaluate([(entry.assertion, entry.line)], runs)
-    word = {"holds": "inside", "fails": "outside"}.get(outcome.verdict, UNDECIDED)
-    return Beside(entry, word, ours.ours_text)
