@@ -73,6 +73,19 @@ def test_the_command_tells_values_with_source_and_reason(tmp_path: Path) -> None
     assert [one["verdict"] for one in told["rows"][0]["values"]] == ["outside"]
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["landmark"], 'suite: got "landmark"'),
+        (["landmarks", "--row", "dctcp-queu"], '--row: got "dctcp-queu"'),
+        (["tcpeval"], "tcpeval has no row with published values"),
+    ],
+)
+def test_what_there_is_not_is_refused(words: list[str], said: str, tmp_path: Path) -> None:
+    ended = knee("suite", *words, cwd=tmp_path)
+    assert ended.code == 2 and said in ended.err
+
+
 @pytest.mark.parametrize("name", suite.names())
 def test_every_published_value_is_one_of_its_scenario(name: str) -> None:
     found = suite.find(name)

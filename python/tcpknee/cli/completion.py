@@ -141,3 +141,9 @@ def scenarios() -> list[str]:
     from tcpknee.runs import scenarios as gallery
 
     return list(gallery.names())
+
+
+def suites() -> list[str]:
+    from tcpknee.gate import suite
+
+    return suite.names()

@@ -11,6 +11,7 @@ import click
 from tcpknee import human, say
 from tcpknee.errors import UsageError
 
+from . import completion
 from .options import Whole, json_option, quiet_option
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
 
 @click.command("suite", short_help="Run a suite: what others published, beside ours.")
-@click.argument("name", metavar="[NAME|FILE]", required=False)
+@click.argument(
+    "name", metavar="[NAME|FILE]", required=False, shell_complete=completion.of(completion.suites, files=True)
+)
 @click.option("--row", "only", metavar="ROW[,ROW...]", multiple=True, help="Only these rows.")
 @click.option("--workers", type=Whole(min=1), help="Repetitions at once; by default one per processor.")
 @json_option

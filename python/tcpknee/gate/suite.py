@@ -145,7 +145,7 @@ def find(word: str) -> Suite:
     if "/" in word or word.endswith(".toml"):
         return load(Path(word))
     if word not in names():
-        raise UsageError(f'--suite: got "{word}"; ' + suggest(word, names(), "expected a file or one of"))
+        raise UsageError(f'suite: got "{word}"; ' + suggest(word, names(), "expected a file or one of"))
     return load(FOLDER / f"{word}.toml")
 
 
