@@ -58,6 +58,8 @@ DOORS = {"__init__.py", "__main__.py"}
 
 READERS = {
     "runs.beside",
+    "runs.drift",
+    "runs.ending",
     "runs.groups",
     "runs.results",
     "runs.summary",

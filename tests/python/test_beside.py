@@ -14,7 +14,7 @@ from tcpknee.errors import UsageError
 from tcpknee.measured import reading, simulated, streams
 from tcpknee.measured.put import put
 from tcpknee.pages.run import ReportRun
-from tcpknee.runs import beside, output
+from tcpknee.runs import beside, engines_text, output
 
 DATA = Path(__file__).parents[2] / "crates/import/tests/data"
 TRUTH = {"rate": "20Mbit/s", "rtt": "30ms", "buffer": "1bdp"}
@@ -97,6 +97,13 @@ def test_results_of_other_tools_are_rows_of_the_table(tmp_path: Path) -> None:
     told = json.loads(knee(*asked, "--json", "--force", cwd=tmp_path).out)["beside"]
     assert [one["label"] for one in told] == ["v3.12-omit.json", "test.flent"]
     assert told[0]["rows"][0]["metrics"]["goodput_bits_per_sec"]["mean"] == pytest.approx(39.8e6, rel=0.01)
+
+
+def test_it_stands_beside_several_engines_too(run: tcpknee.Run) -> None:
+    put(run, [reading.read(str(DATA / "test.flent"))])
+    told = engines_text.lines([run, run])
+    assert told[-2].startswith("beside, each on a path of its own")
+    assert told[-1].startswith("  test.flent, TCP upload") and "1.50" in told[-1]
 
 
 def test_each_stream_of_iperf3_is_told_once() -> None:

@@ -13,6 +13,8 @@ from tcpknee.errors import UsageError
 from tcpknee.evidence import blocks
 from tcpknee.evidence.stats import LEAST_TO_LOOK, Unit
 from tcpknee.evidence.verdicts import Pair, Side, Verdict, compare
+from tcpknee.pages import summary
+from tcpknee.pages.run import ReportRun
 from tcpknee.runs import api, ending, engines, looking, output, pool, tables
 from tcpknee.runs.ending import Ending
 from tcpknee.runs.looking import Looking
@@ -261,6 +263,7 @@ def test_a_run_ends_by_its_budget_and_says_so(monkeypatch: pytest.MonkeyPatch) -
     assert f"Ended after {blocks_done} blocks of up to 12: the budget of bytes is used up." in told
     assert "Drift of the path: " in told
     assert output.as_json([run])["runs"][0]["ending"] == run.meta["ending"]
+    assert any("the budget of bytes is used up" in line for line in summary.warnings(ReportRun(run)))
     with pytest.raises(UsageError, match="until_decided: got a scenario with"):
         expected = '[[expect]]\nassert = "cubic.goodput > reno.goodput"\n'
         api.run(text.replace("12", "20") + f'algorithm = ["cubic", "reno"]\n{expected}', until_decided=True)

@@ -325,7 +325,8 @@ def planning_options(command: Command) -> Command:
         click.option(
             "--until-decided",
             is_flag=True,
-            help="With --engine kernel or hosts: no more repetitions once every comparison is decided; `repeat` is the most.",
+            help="With --engine kernel or hosts: no more repetitions once every comparison is decided; `repeat` is the "
+            "most.",
         ),
         click.option(
             "--budget",

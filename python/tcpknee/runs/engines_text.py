@@ -8,7 +8,7 @@ from tcpknee import human
 from tcpknee.evidence import metrics, written
 from tcpknee.say import aligned
 
-from . import manifest
+from . import beside, manifest
 from .differences import Place
 from .output import flow_label
 from .results import Run
@@ -33,6 +33,8 @@ def lines(runs: Sequence[Run]) -> list[str]:
             axes = [(key, value) for key, value in run.meta["cells"][group.cell]["axes"] if key != "kernel"]
             place = tuple((key, value) for key, value in axes if not key.endswith(".algorithm"))
             blocks.setdefault((place, flow_label(group)), []).append((_who(run, group.cell), group))
+    for group in beside.groups(runs[0].meta):
+        blocks.setdefault(((), "beside, each on a path of its own"), []).append((flow_label(group), group))
     names = [name for name in _SHOWN if any(name in group.metrics for rows in blocks.values() for _, group in rows)]
     units = {name: _unit(name, [group for rows in blocks.values() for _, group in rows]) for name in names}
     rows = [["", *(f"{metrics.BY_NAME[name].label}{units[name][1]}" for name in names)]]
