@@ -318,6 +318,9 @@ def _set(values: dict[str, Value], name: str, chance: Random) -> None:
             values[other] = chance.choice(options)
         elif other not in values:
             _set(values, other, chance)
+    if name == "sender.tcp_ecn" and values.get("path.queue") not in knobs.MARKING:
+        # Where nothing marks, it changes nothing.
+        _set(values, chance.choice(knobs.MARKED_BY), chance)
     values[name] = knob.draw(chance)
 
 

@@ -134,6 +134,13 @@ EVERY: tuple[Knob, ...] = (
 
 BY_NAME: Mapping[str, Knob] = {knob.name: knob for knob in EVERY}
 
+BESIDE: Mapping[str, tuple[str, ...]] = {"receiver.gro": ("receiver.rx_coalesce",)}
+"""What a setting is drawn with: GRO has nothing to merge unless the NIC gathers packets."""
+
+MARKED_BY = ("path.step.ce_packets", "path.codel.ecn", "path.pie.ecn", "path.fq_codel.target", "path.dualpi2.step")
+MARKING = ('"step"', '"codel"', '"pie"', '"fq_codel"', '"dualpi2"', '"fq_pie"', '"cake"')
+"""Knobs that bring a queue that marks, and the queues that can."""
+
 ALWAYS_SET = {"flow.bytes": 500.0, "flow.on": 200.0, "flow.off": 500.0, "flow.response": 50.0}
 """What stands where the workload needs a number that the case has not."""
 

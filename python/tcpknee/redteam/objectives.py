@@ -209,14 +209,19 @@ _LIKE = (("late.count",), ("flow.count",), ("other.count",))
 
 EVERY: tuple[Objective, ...] = (
     Objective("starvation", _LIKE, _starvation),
-    Objective("unfairness", (("other.count",),), _unfairness),
+    Objective("unfairness", (("other.count",), ("other.count", "receiver.algorithm")), _unfairness),
     Objective("stuck", (), _stuck),
     Objective("lost-wake-up", (), _wake_up),
     Objective("standing-queue", (), _standing_queue),
     Objective("loss", (), _loss),
     Objective("spurious-retransmission", (), _spurious),
     Objective("collapse", tuple((name,) for name in sorted(knobs.STRESS)), _collapse, of_key=True),
-    Objective("costly-setting", tuple((name, "kernel") for name in sorted(knobs.HARMLESS)), _collapse, of_key=True),
+    Objective(
+        "costly-setting",
+        tuple((name, "kernel", *knobs.BESIDE.get(name, ())) for name in sorted(knobs.HARMLESS)),
+        _collapse,
+        of_key=True,
+    ),
 )
 
 BY_NAME = {one.name: one for one in EVERY}
