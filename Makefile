@@ -122,6 +122,10 @@ MUTANTS ?= 650
 mutants: $(VENV)/.dev ## change one place of the sources at a time: does a quick test notice? (two hours; docs/ci.md)
 	$(BIN)/python tools/mutants --count $(MUTANTS)
 
+.PHONY: mutations
+mutations: $(VENV)/.dev ## break a rule of the product at a time: do claims, real kernels' results or kept tables notice? (an hour; docs/ci.md)
+	$(BIN)/python tools/mutations.py
+
 .PHONY: bench
 bench: fast ## speed, memory and start-up time, with the facts of this machine
 	@tools/machine.sh
