@@ -150,25 +150,28 @@ def test_only_a_measured_path_is_simulated(run: tcpknee.Run, tmp_path: Path) -> 
     assert ended.code == 2 and "--beside sim: got it with --engine sim; expected hosts" in ended.err
     with pytest.raises(UsageError, match="nothing was measured of its path"):
         simulated.answer(run)
-    found = {"path_rtt_us_least": 1e4}
+    found = {"rtt": 1e4}
     with pytest.raises(UsageError, match=r"path\.rtt is an axis"):
-        simulated.with_path('[path]\nrtt = ["10ms", "20ms"]\nrate = "5Mbit/s"\n', "s.toml", found)
+        simulated.with_path('[path]\nrtt = ["10ms", "20ms"]\nrate = "5Mbit/s"\n', "s.toml", found, 3)
     with pytest.raises(UsageError, match=r"has \[\[hop\]\]"):
-        simulated.with_path('[[hop]]\nrtt = "10ms"\n', "s.toml", found)
+        simulated.with_path('[[hop]]\nrtt = "10ms"\n', "s.toml", found, 3)
 
 
 def test_the_measured_path_is_simulated_beside(truth: tcpknee.Run) -> None:
     """A scenario that expects another path than there is: what was measured of it is simulated."""
-    found = {"path_rtt_us_least": 30e3, "path_rate_bits_per_sec": 20e6, "path_loss_pct": 0.05}
-    every = [{"cell": 0, "rep": rep, "measured": found} for rep in range(3)]
+    found = {"rtt_us": 30e3, "rate_bits_per_sec": 20e6 * 1448 / 1500, "bytes": 1000}
+    every = [{"block": block, "loss_pct": loss, **found} for block, loss in enumerate((0.0, 0.04, 0.02))]
     expected = truth.meta["scenario"].replace("20Mbit/s", "50Mbit/s").replace("30ms", "10ms")
     assert expected != truth.meta["scenario"]
     folder = truth.folder
-    measured = tcpknee.Run({**truth.meta, "scenario": expected, "repetitions": every}, folder)
+    measured = tcpknee.Run({**truth.meta, "scenario": expected, "path_measured": every}, folder)
     entry = simulated.answer(measured)
     assert entry.kind == beside.SIMULATED
-    assert entry.path is not None and "base RTT 30.0 ms, rate 20.0 Mbit/s, loss 0.05" in entry.path["words"]
-    assert "medians over 3 blocks" in entry.path["words"]
+    assert (
+        entry.path is not None
+        and "base RTT 30.0 ms, rate 20.0 Mbit/s, loss at most 0.040 %, those of a full" in entry.path["words"]
+    )
+    assert "over 3 blocks" in entry.path["words"]
     [row] = entry.rows
     [group] = truth.summary.groups
     assert row.metrics["goodput_bits_per_sec"].mean == pytest.approx(
@@ -177,16 +180,14 @@ def test_the_measured_path_is_simulated_beside(truth: tcpknee.Run) -> None:
     assert entry.notes[0].startswith("cubic, measured beside simulated: goodput ")
     assert "points" in entry.notes[0]
     # What was not measured is as the scenario says.
-    rtt = [{"cell": 0, "rep": 0, "measured": {"path_rtt_us_least": 30e3}}]
-    lone = tcpknee.Run({**measured.meta, "repetitions": rtt}, folder)
+    lone = tcpknee.Run({**measured.meta, "path_measured": [{"block": 0, "rtt_us": 30e3, "loss_pct": 0.0}]}, folder)
     assert simulated.answer(lone).path == {
         "fitted": False,
         "rtt_us": {"low": 30e3, "high": 30e3},
         "rate_bits_per_sec": {"low": None, "high": None},
-        "loss_pct": {"low": None, "high": None},
-        "words": "base RTT 30.0 ms, rate not measured, so as the scenario says, loss not measured, so as the scenario "
-        "says: medians over 1 block. Its buffer, its queue and the hosts are as the scenario says, since nothing "
-        "measured them.",
+        "loss_pct": {"low": 0.0, "high": 0.0},
+        "words": "base RTT 30.0 ms, rate not measured, so as the scenario says, no loss; over 1 block. Its buffer, its "
+        "queue and the hosts are as the scenario says, since nothing measured them.",
     }
 
 

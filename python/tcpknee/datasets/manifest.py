@@ -46,6 +46,8 @@ _CELL: Shape = {
     "flows": [{"group": WHOLE, "name": TEXT, "algorithm": TEXT, "workload": TEXT, "count": WHOLE}],
 }
 
+_PROBED = ("rtt_us", "rate_bits_per_sec", "loss_pct", "bytes")
+
 _BESIDE: Shape = {
     "label": TEXT,
     "kind": TEXT,
@@ -85,6 +87,7 @@ _RUN: Shape = {
             }
         ]
     ),
+    "path_measured": Optional([{"block": WHOLE, **{name: Optional(OrNull(NUMBER)) for name in _PROBED}}]),
     "beside": Optional([_BESIDE]),
     "ending": Optional({"until_decided": FLAG, "budget": TEXT, "by": TEXT, "blocks": WHOLE}),
     "failed": Optional([{"cell": WHOLE, "rep": WHOLE, "words": TEXT, "call": Optional(TEXT)}]),

@@ -22,44 +22,38 @@ if TYPE_CHECKING:
     from tcpknee.runs.results import Run
     from tcpknee.runs.summary import Group
 
-_KEYS = (
-    ("path_rtt_us_least", "rtt", "base RTT", "time", "{:.0f}us"),
-    ("path_rate_bits_per_sec", "rate", "rate", "rate", "{:.0f}bit/s"),
-    ("path_loss_pct", "loss", "loss", "pct", "{:.6f}%"),
-)
-"""Of `drift.PROBES`: the key of `[path]`, what it is called, its kind, and how it is written."""
+_PACKET_BYTES, _PAYLOAD_BYTES = 1500, 1448
+"""A rate is measured of payload, and that of a scenario is of IP packets."""
+
 _COMPARED = ("srtt_us_p50", "retransmit_pct")
 """Beside the metric that matters most to a flow."""
 
 
 def answer(run: Run, label: str = "sim") -> Entry:
     """Raises UsageError where nothing was measured of the path, or the scenario has not one path."""
-    by_block = {name: drift.probed(run.meta, name) for name, *_ in _KEYS}
-    path = {name: float(np.median(list(found.values()))) for name, found in by_block.items() if found}
+    path, told = _path(run.meta)
     if not path:
         raise UsageError(
             f"{run.folder or run.meta['title']}: nothing was measured of its path; expected a run that measures it, of "
             "--engine hosts. `--engine sim,kernel` sets the simulator beside a kernel on the scenario's own path."
         )
     # Its folder does not decide what is compiled and run here.
-    text = with_path(run.meta["scenario"], run.meta["file"], path)
+    blocks = len(run.meta["path_measured"])
+    text = with_path(run.meta["scenario"], run.meta["file"], path, repeat=blocks)
     simulated = api.run_text(text, run.meta["file"], out=None, engine="sim", stored=True)
     pairs = list(_alike(run, simulated))
     rows = [Row(label, one.algorithm, "repetition", one.metrics) for _, one in pairs]
-    words = ", ".join(
-        f"{called} {human.quantity(kind, path[name]) if name in path else 'not measured, so as the scenario says'}"
-        for name, _, called, kind, _ in _KEYS
-    )
-    blocks = max(len(found) for found in by_block.values())
     return Entry(
         label,
         SIMULATED,
         rows,
         {
             "fitted": False,
-            **{name.removeprefix("path_").removesuffix("_least"): _both(path.get(name)) for name, *_ in _KEYS},
-            "words": f"{words}: medians over {human.counted(blocks, 'block')}. Its buffer, its queue and the hosts "
-            "are as the scenario says, since nothing measured them.",
+            "rtt_us": _both(path.get("rtt")),
+            "rate_bits_per_sec": _both(path.get("rate")),
+            "loss_pct": _both(path.get("loss")),
+            "words": f"{told}; over {human.counted(blocks, 'block')}. Its buffer, its queue and the hosts are as the "
+            "scenario says, since nothing measured them.",
         },
         [_difference(measured, one) for measured, one in pairs],
     )
@@ -69,8 +63,34 @@ def _both(value: float | None) -> dict[str, float | None]:
     return {"low": value, "high": value}
 
 
-def with_path(text: str, file: str, path: Mapping[str, float]) -> str:
-    """The scenario with these values in `[path]`. Raises UsageError."""
+def _path(meta: Mapping[str, Any]) -> tuple[dict[str, float], str]:
+    """The keys of `[path]` that were measured (us, bit/s, %), medians over blocks, and all of that in words.
+
+    What a burst has sent again bounds the path's loss from above, since a full queue loses too: only a loss of nothing
+    takes the place of the scenario's."""
+    names = {"rtt": "rtt_us", "rate": "rate_bits_per_sec", "loss": "loss_pct"}
+    every = {key: drift.probed(meta, name) for key, name in names.items()}
+    found = {key: float(np.median(values)) for key, values in every.items() if values}
+    if "rate" in found:
+        found["rate"] *= _PACKET_BYTES / _PAYLOAD_BYTES
+    expected = "so as the scenario says"
+    words = [
+        f"base RTT {human.quantity('time', found['rtt'])}" if "rtt" in found else f"base RTT not measured, {expected}",
+        f"rate {human.quantity('rate', found['rate'])}" if "rate" in found else f"rate not measured, {expected}",
+    ]
+    most = max(every["loss"], default=None)
+    if most is None:
+        words.append(f"loss not measured, {expected}")
+    elif most > 0:
+        del found["loss"]
+        words.append(f"loss at most {human.digits(most, 2)} %, those of a full queue included, {expected}")
+    else:
+        words.append("no loss")
+    return found, ", ".join(words)
+
+
+def with_path(text: str, file: str, path: Mapping[str, float], repeat: int) -> str:
+    """The scenario with these values in `[path]`, in us, bit/s and %, and as many repetitions. Raises UsageError."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -79,14 +99,15 @@ def with_path(text: str, file: str, path: Mapping[str, float]) -> str:
     own = scenario.setdefault("path", {})
     if "hop" in scenario:
         raise UsageError(f"{file}: has [[hop]]; expected one [path], whose values a measured path takes the place of.")
-    for name, key, _, _, form in _KEYS:
+    for key, form in (("rtt", "{:.0f}us"), ("rate", "{:.0f}bit/s"), ("loss", "{:.6f}%")):
         if isinstance(own.get(key), list):
             raise UsageError(
                 f"{file}: path.{key} is an axis; expected one value, since a measured path has one. Choose it with "
                 "--set, or run the scenario once for each."
             )
-        if name in path:
-            own[key] = form.format(path[name])
+        if key in path:
+            own[key] = form.format(path[key])
+    scenario["repeat"] = repeat
     for key in ("expect", "published", "claim"):
         scenario.pop(key, None)
     return compose.toml(scenario)

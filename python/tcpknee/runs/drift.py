@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from .results import Run
     from .summary import Group
 
-PROBES = {
-    "path_rtt_us_least": "round trip without load",
-    "path_rate_bits_per_sec": "probed rate",
-    "path_loss_pct": "probed loss",
+_PROBES = {
+    "rtt_us": "round trip without load",
+    "rate_bits_per_sec": "probed rate",
+    "loss_pct": "probed loss",
 }
-"""What an engine may measure of its path before each repetition: `measured` of `repetitions` in `run.json`."""
+"""Of `path_measured` in `run.json`, which has them block by block."""
 _OF_EVERY_FLOW = ("min_rtt_us",)
 
 
@@ -35,17 +35,13 @@ def of_run(run: Run) -> list[Drift]:
     return drifts({**_probed(run.meta), **_measured(run.summary.groups)})
 
 
-def probed(meta: Mapping[str, Any], name: str) -> dict[int, float]:
-    """One of `PROBES` by block: the median over its repetitions."""
-    found: dict[int, list[float]] = {}
-    for row in meta.get("repetitions", ()):
-        if name in row["measured"]:
-            found.setdefault(row["rep"], []).append(row["measured"][name])
-    return {rep: float(np.median(values)) for rep, values in sorted(found.items())}
+def probed(meta: Mapping[str, Any], name: str) -> list[float]:
+    """What was measured of the path before each block; rtt_us, rate_bits_per_sec (of payload) or loss_pct."""
+    return [float(one[name]) for one in meta.get("path_measured", ()) if one.get(name) is not None]
 
 
 def _probed(meta: Mapping[str, Any]) -> dict[str, Floats]:
-    return {words: np.array(list(values.values())) for name, words in PROBES.items() if (values := probed(meta, name))}
+    return {words: np.array(found) for name, words in _PROBES.items() if (found := probed(meta, name))}
 
 
 def _measured(groups: Sequence[Group]) -> dict[str, Floats]:

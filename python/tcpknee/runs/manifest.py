@@ -31,6 +31,9 @@ repetitions        of the kernel engine, one per repetition: cell, rep, lab (pos
                    doubtful), failures (programs that ended badly)
 ending             of a run that may end early: until_decided and budget, as asked; by, what ended it ("repeat",
                    "decided", "time", "bytes"); blocks, the repetitions of every cell that there are then
+path_measured      of the engine hosts, what was measured of the path before the repetitions of each block: block,
+                   rtt_us, rate_bits_per_sec (of payload), loss_pct (sent again by that), bytes (what it cost);
+                   null: not measured
 beside             what was set beside the run (`runs.beside`): label, kind, rows (name, algorithm, unit, metrics with
                    their intervals, lines over time), path (what is known of the path that it saw), notes
 failed             repetitions that are missing because an algorithm of a file ended them: cell, rep, words, and for
