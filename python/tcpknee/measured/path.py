@@ -26,7 +26,7 @@ def fitted(observed: Observed) -> dict[str, Any]:
         carried = max(each.acked * 8e6 / max(each.elapsed_us, 1.0) for each in series)
         return {**bounded(least_us, carried, retransmit_pct, why), "misfit": one.fit.misfit}
     rtt, rate, loss = float(found.rtt_us), one.rate, float(found.loss_pct)
-    sure = "known" if rate.identified else "open: other rates look as alike"
+    sure = "other rates look less alike" if rate.identified else "open: other rates look as alike"
     words = (
         f"base RTT {bounds('time', rtt, rtt)}, rate {bounds('rate', rate.low, rate.high)} ({sure}), random loss "
         f"{digits(loss, 2)} %. Fitted by simulation, {digits(one.fit.misfit, 2)} steps off (about 1 is as near as "
