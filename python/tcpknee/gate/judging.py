@@ -34,7 +34,8 @@ from . import suite as suites
 from .candidates import Candidate
 from .suite import Row, Suite
 
-OK, NOT_OK, UNDECIDED, CRASHED, NO_TIME = "ok", "not ok", "undecided", "crashed", "no time"
+OK, NOT_OK, UNDECIDED, CRASHED = "ok", "not ok", "undecided", "crashed"
+NO_TIME, NOT_RUN = "no time", "not run"
 PROSE, NOT_TESTED = "prose wanted", "not tested"
 BETTER, WORSE, SAME = "better", "worse", "same"
 
@@ -280,7 +281,7 @@ class Gate:
             # What the algorithm did is behind the name of the scenario, the cell and the seed.
             return replace(asked, verdict=CRASHED, worst=str(failure).partition(": ")[2], finding=scenario)
         except EngineError as error:
-            return replace(asked, verdict=NOT_TESTED, worst=str(error))
+            return replace(asked, verdict=NOT_RUN, worst=" ".join(str(error).split()))
         return self._with_finding(found, text)
 
     def _text(self, row: Row, new: Candidate | None = None, text: str | None = None) -> str:
@@ -372,8 +373,10 @@ class Gate:
 
     @cached_property
     def title(self) -> str:
-        """`bbr3 beside cubic: The criteria of RFC 9743`."""
-        return f"{self.new.label} beside {self.base.label}: {self.suite.title}"
+        """`bbr3 beside cubic: The criteria of RFC 9743`; of another engine than the simulator with that."""
+        kernels = "".join(f", Linux {one}" for one in self.kernels)
+        where = f" ({self.engine}{kernels})" if self.engine != "sim" or kernels else ""
+        return f"{self.new.label} beside {self.base.label}: {self.suite.title}{where}"
 
 
 def _number(found: Estimate) -> str:

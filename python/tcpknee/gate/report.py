@@ -16,6 +16,7 @@ from .judging import (
     HARM_MARGIN,
     NO_TIME,
     NOT_OK,
+    NOT_RUN,
     NOT_TESTED,
     OK,
     PROSE,
@@ -42,16 +43,18 @@ CHANGES_IT = (
 
 def verdict(found: Sequence[Judged], *, by_criteria: bool) -> tuple[bool, str]:
     """Whether the change may go in, and a sentence that says why. `by_criteria`: what rows ask counts too."""
-    missing = [one.row.name for one in found if one.verdict == NO_TIME]
+    missing = {word: [one.row.name for one in found if one.verdict == word] for word in (NO_TIME, NOT_RUN)}
     failing = [one for one in found if one.is_regression or (by_criteria and one.fails)]
     said = []
     if failing:
         words = ", ".join(f"{one.row.name} ({_why(one, by_criteria)})" for one in failing)
         said.append(f"{human.counted(len(failing), 'row')} of {len(found)}: {words}")
-    if missing:
-        said.append(f"no time for {human.counted(len(missing), 'row')}: {', '.join(missing)}")
+    if names := missing[NO_TIME]:
+        said.append(f"no time for {human.counted(len(names), 'row')}: {', '.join(names)}")
+    if names := missing[NOT_RUN]:
+        said.append(f"could not be run: {', '.join(names)}")
     if said:
-        return False, f"Not passed. {'; '.join(said)}."
+        return False, f"Not passed: {'; '.join(said)}."
     undecided = [one.row.name for one in found if UNDECIDED in (one.verdict, one.change)]
     rest = f" Undecided: {', '.join(undecided)}." if undecided else ""
     return True, f"Passed: no row is worse than the base{' or not ok' if by_criteria else ''}.{rest}"
@@ -99,7 +102,7 @@ def lines(gate: Gate, found: Sequence[Judged], room: int | None, *, by_criteria:
 
 
 def _is_told(one: Judged) -> bool:
-    return one.verdict in (NOT_OK, CRASHED, UNDECIDED) or one.change in (WORSE, BETTER, UNDECIDED)
+    return one.verdict in (NOT_OK, CRASHED, NOT_RUN, UNDECIDED) or one.change in (WORSE, BETTER, UNDECIDED)
 
 
 def _told(one: Judged) -> Iterator[str]:
@@ -177,14 +180,14 @@ def json_bytes(found: Mapping[str, Any]) -> bytes:
 def junit(gate: Gate, found: Sequence[Judged], *, by_criteria: bool) -> bytes:
     """A test case per row."""
     failing = {id(one) for one in found if one.is_regression or (by_criteria and one.fails)}
-    skipped = (PROSE, NOT_TESTED, NO_TIME)
+    skipped = (PROSE, NOT_TESTED)
     whole = ElementTree.Element(
         "testsuite",
         name=say.printable_text(gate.title),
         tests=str(len(found)),
         failures=str(len(failing)),
-        errors=str(sum(one.verdict == NO_TIME for one in found)),
-        skipped=str(sum(one.verdict in skipped[:2] for one in found)),
+        errors=str(sum(one.verdict in (NO_TIME, NOT_RUN) for one in found)),
+        skipped=str(sum(one.verdict in skipped for one in found)),
     )
     for one in found:
         case = ElementTree.SubElement(whole, "testcase", classname=gate.suite.name, name=one.row.name)
@@ -192,7 +195,7 @@ def junit(gate: Gate, found: Sequence[Judged], *, by_criteria: bool) -> bytes:
         if id(one) in failing:
             failure = ElementTree.SubElement(case, "failure", message=f"{one.verdict} {one.change}".strip())
             failure.text = f"{said}\nknee run {one.finding}" if one.finding else said
-        elif one.verdict == NO_TIME:
+        elif one.verdict in (NO_TIME, NOT_RUN):
             ElementTree.SubElement(case, "error", message=said)
         elif one.verdict in skipped:
             ElementTree.SubElement(case, "skipped", message=said)
