@@ -174,7 +174,7 @@ def test_a_row_of_stress_never_decides_alone(tmp_path: Path) -> None:
     hard = TWO.replace("goodput >= 1Mbit/s", "goodput >= 1Gbit/s")
     assert gated(tmp_path, "reno", "--against", "reno", text=hard)[1]["rows"][0]["verdict"] == "not ok"
     stress = hard.replace('better   = "more"', 'better   = "more"\nstress   = true')
-    done, found = gated(tmp_path, "reno", "--against", "bbr1", text=stress)
+    done, found = gated(tmp_path, "reno", "--against", "bbr1", text=stress, out="stress")
     assert found["rows"][0]["verdict"] == "not ok" and done.code == 0
 
 
@@ -200,6 +200,13 @@ def test_a_row_whose_measure_means_nothing_is_refused_with_its_line(tmp_path: Pa
     assert done.code == 2 and "suite.toml:8: " in done.err and '"nwe"' in done.err, done.err
 
 
+def test_no_old_finding_stays_in_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/finding-one.toml").write_text("", encoding="utf-8")
+    done, _ = gated(tmp_path, "reno")
+    assert done.code == 2 and "--out: out is not empty" in done.err
+
+
 def test_markdown_is_for_a_comment(tmp_path: Path) -> None:
     done, _ = gated(tmp_path, "reno", "--format", "md")
     assert done.out.startswith("### knee gate: reno beside cubic") and "| section | row |" in done.out
@@ -219,6 +226,8 @@ def test_the_action_runs_the_gate_and_says_what_came_of_it(tmp_path: Path) -> No
         ["bash", "-e", "-c", script], cwd=tmp_path, env={**os.environ, **given, **of_github, "PATH": path}, check=False
     )
     assert done.returncode == 0
-    assert (tmp_path / "output").read_text(encoding="utf-8") == "folder=./knee-gate\npassed=true\n"
+    (folder,) = tmp_path.glob("knee-gate-*/")
+    told = (tmp_path / "output").read_text(encoding="utf-8")
+    assert told == f"folder=./{folder.name}\npassed=true\n"
     assert "| one | ok | same |" in (tmp_path / "summary.md").read_text(encoding="utf-8")
-    assert json.loads((tmp_path / "knee-gate/gate.json").read_text(encoding="utf-8"))["facts"]["seed"] == "3"
+    assert json.loads((folder / "gate.json").read_text(encoding="utf-8"))["facts"]["seed"] == "3"

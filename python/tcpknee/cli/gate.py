@@ -35,7 +35,12 @@ def _seconds(context: click.Context, option: click.Parameter, given: str | None)
     shell_complete=completion.of(completion.algorithms, files=True),
     help="What it is measured beside: also the competitor whose harm is told.",
 )
-@click.option("--suite", metavar="NAME|FILE", help="Rows to run.  [default: rfc9743]")
+@click.option(
+    "--suite",
+    metavar="NAME|FILE",
+    shell_complete=completion.of(completion.suites, files=True),
+    help="Rows to run.  [default: rfc9743]",
+)
 @click.option("--rfc9743", is_flag=True, help="The criteria of RFC 9743 decide too, in the order of the RFC.")
 @click.option(
     "--engine", type=Engines(), default="sim", show_default=True, help="What runs the rows; several are told in turn."
@@ -104,6 +109,10 @@ def command(
     rows = suites.find(suite or "rfc9743")
     stem = re.sub(r"[^\w.-]+", "-", Path(algorithm.partition("@")[0]).stem)
     folder = out or next_free(running.RUNS, f"gate-{stem}")
+    if folder.exists() and any(folder.iterdir()):
+        raise click.UsageError(
+            f"--out: {folder} is not empty; expected a new folder, so that no old finding stays in it."
+        )
     new, base = candidates.of("knee gate", algorithm, against, folder)
     passed = True
     told: list[str] = []
