@@ -5,7 +5,6 @@ use std::io::{self, ErrorKind};
 
 use serde::{Deserialize, Serialize};
 
-use super::netlink;
 use super::qdisc::{self, Qdisc};
 use super::setting::Setting;
 use super::{offload, route, sysctl};
@@ -224,11 +223,7 @@ pub fn shown(state: &State) -> String {
         State::Qdiscs(qdiscs) => {
             let mut names: Vec<&str> = qdiscs.iter().map(|one| one.kind.as_str()).collect();
             names.dedup();
-            let tells = qdiscs
-                .first()
-                .filter(|one| names.len() == 1 && !one.options.is_empty());
-            let more = tells.map(|one| format!(" with the options {}", netlink::hex(&one.options)));
-            format!("{}{}", names.join(" of "), more.unwrap_or_default())
+            names.join(" of ")
         }
         State::Route(true) => "a route of its own".into(),
         State::Route(false) => "no route of its own".into(),

@@ -5,6 +5,7 @@
 //! - of one kind each: `sysctl`, `offload`, `qdisc`, `route`; `netlink`: questions to the kernel; `driver`: to a device's
 //! - `hold`: the process that makes changes; `watchdog`: the one that puts them back
 //! - `lock`: one test at a time; `text`: all settings that a test may touch, to compare before with after
+//! - `recorded`: the files by which the doctor of another machine judges this host
 //!
 //! No program is started, and nothing goes through a shell. It is linked into a static program: it needs no library.
 
@@ -15,6 +16,7 @@ pub mod lock;
 mod netlink;
 mod offload;
 mod qdisc;
+pub mod recorded;
 mod route;
 mod setting;
 mod sysctl;

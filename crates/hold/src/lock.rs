@@ -24,6 +24,16 @@ pub struct Holder {
     pub since_unix_s: u64,
 }
 
+impl Holder {
+    /// Somebody who has not yet said who it is.
+    pub fn unknown() -> Holder {
+        Holder {
+            who: "somebody".into(),
+            since_unix_s: 0,
+        }
+    }
+}
+
 /// It is given back when this is dropped, and when the process ends in whatever way.
 #[derive(Debug)]
 pub struct Lock {
@@ -70,9 +80,9 @@ impl Lock {
             since_unix_s: since.map_or(0, |since| since.as_secs()),
         };
         let text = serde_json::to_string(&holder).expect("it has no maps");
-        file.set_len(0).map_err(cannot)?;
-        file.rewind().map_err(cannot)?;
-        file.write_all(text.as_bytes()).map_err(cannot)?;
+        // On a full disk it is held all the same.
+        let _ = (file.set_len(0)).and_then(|()| file.rewind());
+        let _ = file.write_all(text.as_bytes());
         Ok(Lock { _file: file })
     }
 }

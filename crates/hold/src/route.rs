@@ -21,6 +21,8 @@ const UNICAST: u8 = 1;
 const SCOPE_LINK: u8 = 253;
 /// Who made the route: none of those that other programs use.
 const OUR_PROTOCOL: u8 = 0x4b;
+/// Protocols of routes that a redirect, the kernel or a router's advertisement made.
+const BY_THEMSELVES: [u8; 3] = [1, 2, 9];
 /// Of a route's flags: it is a copy for one destination.
 const CLONED: u32 = 0x200;
 
@@ -151,11 +153,15 @@ fn dump(family: u8) -> io::Result<Vec<Vec<u8>>> {
     Ok(found)
 }
 
-/// Routes of the main table, each in a line, without what only counts time.
+/// Routes of the main table that somebody made, each in a line, without what only counts time. Those of the kernel and of
+/// routers come and go by themselves.
 pub fn lines() -> io::Result<Vec<String>> {
     let mut found = Vec::new();
     for family in [libc::AF_INET as u8, libc::AF_INET6 as u8] {
         for one in dump(family)? {
+            if BY_THEMSELVES.contains(&one[5]) {
+                continue;
+            }
             let mut attributes = netlink::attributes(&one[HEAD_BYTES..]);
             attributes.retain(|(kind, _)| *kind != CACHEINFO);
             let head = netlink::hex(&one[..8]);

@@ -1,7 +1,7 @@
 //! What the helper is told.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use knee_traffic::Secret;
 use serde::Deserialize;
@@ -16,6 +16,12 @@ pub enum Asked {
     Ping { n: u64 },
     /// What has the host counted so far?
     Counters,
+    /// Nobody else is to test with this host until this process ends; `who` wants it.
+    Lock { who: String },
+    /// What is the host set to, as far as a test may change it? `towards`: the other host.
+    Settings { towards: IpAddr },
+    /// The files by which the doctor judges the host.
+    Recorded,
     /// What comes is this repetition: listen.
     Prepare(Box<Prepare>),
     /// How far is the other host?

@@ -5,6 +5,8 @@
 //! when nothing was heard on it for [`SILENCE`]: ssh sends something every few seconds, and a network that is gone says
 //! nothing.
 //!
+//! `crates/hold` holds settings, and has the lock that lets one test run at a time.
+//!
 //! `host` says what the host is and has counted; `path` answers and measures the path; `side` is one end of a
 //! repetition, `sampler` its samples.
 
@@ -21,6 +23,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use knee_clock::monotonic_ns;
+use knee_hold::lock::{Holder, Lock, NoLock};
+use knee_hold::recorded::Recorded;
 
 use asked::Asked;
 use said::Said;
@@ -32,11 +36,14 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// When something was last heard.
 static HEARD_NS: AtomicU64 = AtomicU64::new(0);
 
-/// The words are the folder that the helper was copied into, if it was: it goes at once, and the program stays in
-/// memory. So nothing is left, however this process ends.
+/// The first word is the folder that the helper was copied into, if it was: it goes at once, and the program stays in
+/// memory. So nothing is left, however this process ends. The word `hold`: this one is root's, and holds settings.
 fn main() {
-    if let Some(folder) = std::env::args_os().nth(1) {
-        leave_nothing(Path::new(&folder));
+    for word in std::env::args_os().skip(1) {
+        if word == "hold" {
+            std::process::exit(knee_hold::hold(std::io::stdin(), std::io::stdout()));
+        }
+        leave_nothing(Path::new(&word));
     }
     end_in_silence();
     let mut side = Side::default();
@@ -80,11 +87,27 @@ fn end_in_silence() {
     });
 }
 
+/// Takes the lock until this process ends; who else has it.
+fn lock(who: &str) -> Result<Option<Holder>, String> {
+    match Lock::take(who) {
+        Ok(lock) => {
+            // The kernel gives it back.
+            std::mem::forget(lock);
+            Ok(None)
+        }
+        Err(NoLock::Held(holder)) => Ok(Some(holder.unwrap_or_else(Holder::unknown))),
+        Err(NoLock::Cannot(why)) => Err(why),
+    }
+}
+
 fn answer(asked: Asked, side: &mut Side) {
     let told = match asked {
         Asked::Hello => Ok(Said::Hello(host::Facts::here())),
         Asked::Ping { n } => Ok(Said::pong(n)),
         Asked::Counters => Ok(Said::Counters(host::counters())),
+        Asked::Lock { who } => lock(&who).map(Said::Locked),
+        Asked::Settings { towards } => Ok(Said::Settings(knee_hold::text::text(towards))),
+        Asked::Recorded => Ok(Said::Recorded(Recorded::here())),
         Asked::Prepare(prepare) => side.prepare(*prepare).map(Said::Listening),
         Asked::Path(asked) => path::measure(&asked).map(Said::Path),
         Asked::Start(start) => match side.start(start) {

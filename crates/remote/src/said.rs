@@ -3,6 +3,8 @@
 use std::io::Write;
 
 use knee_clock::monotonic_ns;
+use knee_hold::lock::Holder;
+use knee_hold::recorded::Recorded;
 use knee_traffic::EndReport;
 use nix::time::{ClockId, clock_gettime};
 use serde::Serialize;
@@ -17,6 +19,10 @@ pub enum Said {
     Hello(Facts),
     Pong(Pong),
     Counters(Counters),
+    /// Who else has the lock; nobody, so that who asked has it.
+    Locked(Option<Holder>),
+    Settings(String),
+    Recorded(Recorded),
     /// The port of each `[[flow]]` whose far end opens.
     Listening(Vec<Option<u16>>),
     Path(Measured),

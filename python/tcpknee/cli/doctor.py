@@ -69,10 +69,10 @@ def command(
         return _fleet(fleet, rules, json=json, quiet=quiet)
     from tcpknee.doctor import render
     from tcpknee.doctor.judge import chosen, judge
-    from tcpknee.doctor.snapshot import Snapshot, take_in
+    from tcpknee.doctor.snapshot import recorded, take_in
 
     wanted = chosen(rules)
-    taken = Snapshot.read(snapshot) if snapshot is not None else take_in(netns, apart)
+    taken = recorded.read(snapshot) if snapshot is not None else take_in(netns, apart)
     judged = judge(taken, wanted)
     found: list[dict[str, Any]] = []
     if measure:

@@ -170,7 +170,7 @@ def is_given(option: str) -> bool:
     return click.get_current_context().get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE
 
 
-PAIR = ("sender", "receiver", "address", "port")
+PAIR = ("sender", "receiver", "address", "port", "netem")
 """Options of the engine hosts."""
 
 
@@ -201,6 +201,7 @@ class Options:
     receiver: str | None = None
     address: str | None = None
     port: int = 0
+    netem: bool = False
 
     @property
     def engines(self) -> list[str]:
@@ -235,7 +236,7 @@ class Options:
         if any(getattr(self, name) for name in PAIR):
             from tcpknee.runs.pair import Pair
 
-            found["hosts"] = Pair(self.sender or "", self.receiver or "", self.address, self.port)
+            found["hosts"] = Pair(self.sender or "", self.receiver or "", self.address, self.port, self.netem)
         return found
 
 
@@ -283,6 +284,12 @@ def running_options(command: Command) -> Command:
 def planning_options(command: Command) -> Command:
     """Options of `run` and `compare`."""
     for option in (
+        click.option(
+            "--netem",
+            is_flag=True,
+            help="With --engine hosts: have the hosts' own netem make the scenario's path, as root there, for the time "
+            "of the run.",
+        ),
         click.option(
             "--port",
             type=click.IntRange(0, 65535),

@@ -184,7 +184,7 @@ def engine_words(options: Options) -> list[str]:
         *(flag for flag, given in flags.items() if given),
         *(["--kernel", ",".join(options.kernel)] if options.kernel else []),
         *(["--measure", ",".join(options.measure)] if options.measure else []),
-        *(word for name in PAIR if (value := getattr(options, name)) for word in (f"--{name}", str(value))),
+        *(word for name in PAIR if (value := getattr(options, name)) for word in _words(name, value)),
     ]
 
 
@@ -215,6 +215,10 @@ def interruptible(out: Path, kept: str = "run.json", command: Sequence[str] = ("
         raise SystemExit(143 if isinstance(stop, Terminated) else 130) from None
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _words(name: str, value: str | int | bool) -> list[str]:
+    return [f"--{name}"] if value is True else [f"--{name}", str(value)]
 
 
 def dry_run(scenarios: Sequence[tuple[_core.Scenario, str]], options: Options) -> int:

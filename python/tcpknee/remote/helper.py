@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
+import secrets
 import selectors
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -161,6 +164,20 @@ def helpers(sender: str, receiver: str) -> Iterator[tuple[Helper, Helper]]:
             stack.callback(one.close)
             pair.append(one)
         yield pair[0], pair[1]
+
+
+def lock(pair: Sequence[Helper]) -> None:
+    """Has both hosts to this run alone until the helpers end. Raises `EngineError` with who else tests there."""
+    who = f"{getpass.getuser()}@{socket.gethostname()}, process {os.getpid()}, {secrets.token_hex(4)}"
+    for one in pair:
+        holder = one.ask("lock", who=who)
+        # Both may be one machine.
+        if holder is not None and holder["who"] != who:
+            since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(holder["since_unix_s"]))
+            raise EngineError(
+                f"{one.where}: another test runs there, of {holder['who']}, since {since}. Two at once would measure "
+                "each other: wait for its end."
+            )
 
 
 def listen(

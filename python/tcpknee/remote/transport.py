@@ -31,6 +31,7 @@ _NAME = re.compile(r"(ssh://)?([\w.+~%-]+@)?(\[[0-9a-fA-F:.%\w]+\]|[\w.:%-]+)(:\
 
 _MARK = "tcpknee-machine"
 _REFUSED = "tcpknee-refused"
+_NO_ROOT = "tcpknee-no-root"
 
 _TAKE = (
     f'umask 077; echo "{_MARK} $(uname -m)"; read -r size sum; d=; '
@@ -41,10 +42,16 @@ _TAKE = (
     'head -c "$size" > "$p"; '
     'echo "$sum  $p" | sha256sum -c > /dev/null 2>&1 || { rm -rf "$d"; '
     f'echo "{_REFUSED} a program that did not arrive whole"; exit 1; }}; '
-    'exec "$p" "$d"'
+    'exec $root "$p" "$d" $word'
 )
 """For the shell of the far host. Neither quotes of one stroke, line ends nor exclamation marks: whatever the user's own
 shell is, it hands this on as it stands."""
+
+_AS_ROOT = (
+    'word=hold; root=; [ "$(id -u)" = 0 ] || { root="sudo -n"; sudo -n true > /dev/null 2>&1 || { '
+    f'echo "{_NO_ROOT} $(id -un)"; exit 1; }}; }}; '
+)
+"""In front of it, where settings are to be held."""
 
 _SSH = (
     "ssh",
@@ -85,10 +92,11 @@ def program_for(machine: str, where: str) -> Path:
 
 
 class Connection:
-    """A helper that runs on a host; `stdin` and `stdout` lead to it. `close` ends it."""
+    """A helper that runs on a host; `stdin` and `stdout` lead to it. `close` ends it. `holds`: it is root's,
+    and holds settings."""
 
-    def __init__(self, name: str, where: str) -> None:
-        self.name, self.where = name, where
+    def __init__(self, name: str, where: str, *, holds: bool = False) -> None:
+        self.name, self.where, self.holds = name, where, holds
         self._stack = contextlib.ExitStack()
         self._is_there = False
         stderr = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
@@ -101,9 +109,10 @@ class Connection:
 
     def _open(self) -> None:
         if self.name == LOCAL:
-            self._start(str(program_for(os.uname().machine, self.where)))
+            self._start(*self._local_root(), str(program_for(os.uname().machine, self.where)), *self._words())
             return
-        self._start(*_SSH, "--", self.name, f"exec /bin/sh -c {shlex.quote(_TAKE)}")
+        take = f"{_AS_ROOT if self.holds else 'word=; root=; '}{_TAKE}"
+        self._start(*_SSH, "--", self.name, f"exec /bin/sh -c {shlex.quote(take)}")
         program = program_for(self._word(_MARK), self.where).read_bytes()
         self._is_there = True
         try:
@@ -111,6 +120,21 @@ class Connection:
             self.stdin.flush()
         except BrokenPipeError:
             raise self.lost() from None
+
+    def _words(self) -> list[str]:
+        return ["hold"] if self.holds else []
+
+    def _local_root(self) -> list[str]:
+        if not self.holds or os.geteuid() == 0:
+            return []
+        asked = ["sudo", "-n", "true"]
+        try:
+            has_root = subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
+        except FileNotFoundError:
+            has_root = False
+        if not has_root:
+            raise self.lost(_NO_ROOT)
+        return ["sudo", "-n"]
 
     def _start(self, *words: str) -> None:
         try:
@@ -140,6 +164,8 @@ class Connection:
                     raise self.lost()
                 line += read
             words = line.decode(errors="replace").split()
+            if words[:1] == [_NO_ROOT]:
+                raise self.lost(" ".join(words))
             if words[:1] == [mark]:
                 return " ".join(words[1:])
         raise EngineError(
@@ -149,6 +175,13 @@ class Connection:
 
     def lost(self, said: str = "") -> EngineError:
         """How the connection ended, in the words of ssh or of the shell."""
+        if said.startswith(_NO_ROOT):
+            who = said.removeprefix(_NO_ROOT).strip() or "this user"
+            return EngineError(
+                f"{self.where}: settings cannot be made there: {who} is not root, and `sudo -n true` is refused. "
+                "Nothing stays changed on either host. Allow it there without a password (sudoers: NOPASSWD), connect "
+                "as root, or leave --allow-host-settings and --netem out."
+            )
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(2)
         self.stderr.seek(0)

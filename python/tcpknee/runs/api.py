@@ -359,9 +359,9 @@ def check_engine(
         raise UsageError(f"bpf: got it with the engine {engine}; expected the engine kernel, which loads our builds.")
     if programs_as_root and engine == "sim":
         raise UsageError("programs_as_root: got it with the engine sim; expected one that runs them, kernel or guest.")
-    if allow_host_settings and engine != "kernel":
+    if allow_host_settings and engine not in ("kernel", "hosts"):
         raise UsageError(
-            f"allow_host_settings: got it with the engine {engine}; expected the engine kernel, which has a host."
+            f"allow_host_settings: got it with the engine {engine}; expected kernel or hosts, which have one."
         )
     if hosts and engine != "hosts":
         raise UsageError(
@@ -590,6 +590,10 @@ def _fill(
     finally:
         done = folder.parts()
         session |= {"wall_sec": round(time.monotonic() - began, 3), "repetitions": len(done) - len(kept)}
+        if job.told:
+            session["hosts"] = folder.write_hosts(job.told)
+            for warning in job.told.get("warnings", ()):
+                watcher.caution(warning)
         if done:
             with watcher.phase("Merging the tables"):
                 told = manifest.repetitions(name, folder.merge(meta, done))

@@ -17,10 +17,11 @@ from typing import Any
 import pyarrow as pa
 
 from tcpknee.errors import Cancelled, EngineError, KernelUnsupported, TcpkneeError
-from tcpknee.remote.helper import Clock, Helper, helpers, listen
+from tcpknee.remote.helper import Clock, Helper, helpers, listen, lock
 from tcpknee.remote.transport import LOCAL
 
 from . import tables
+from .far_settings import HostSettings
 from .job import Job
 from .pair import Pair
 
@@ -46,6 +47,7 @@ class Hosts:
             "sender": _address_of(sender, receiver),
         }
         self.v6 = ipaddress.ip_address(self.addresses["receiver"]).version == 6
+        self.host_settings = HostSettings(job, (sender, receiver), self.addresses)
 
     def run_cell(
         self, index: int, rep: int, *, cancel: Any = None, progress: Callable[[int], object] | None = None
@@ -63,6 +65,7 @@ class Hosts:
         self, index: int, rep: int, cancel: Any, progress: Callable[[int], object] | None
     ) -> dict[str, pa.Table]:
         pair = (self.sender, self.receiver)
+        self.host_settings.prepare(index)
         ports = {one.role: self._prepare(one, index, rep) for one in pair}
         far = {
             "sender": [self._far("receiver", port) for port in ports["receiver"]],
@@ -79,10 +82,12 @@ class Hosts:
         said = [(json.dumps(done[one.role]["said"]), done[one.role]["records"]) for one in pair]
         output = self.job.scenario.between_hosts(index, rep, *said)
         found = tables.of_lab(output, self.cells[index]["samples"])
+        self.host_settings.check()
         measured, warnings = _measured(before, after, done, path), list(output.warnings)
         warnings += _doubts(measured)
+        held = self.host_settings.held
         lab = {
-            **{one.role: {**one.facts, "name": one.name, "counters": None} for one in pair},
+            **{one.role: {**one.facts, "name": one.name, "counters": None, "settings": held(one.role)} for one in pair},
             "addresses": self.addresses,
             "measured": measured,
         }
@@ -168,10 +173,13 @@ def engine(job: Job) -> Iterator[Hosts]:
             "kernels have. Simulate it, or load it there and name it."
         )
     with helpers(job.pair.sender, job.pair.receiver) as (sender, receiver):
+        lock((sender, receiver))
         for index in range(len(job.scenario.cells)):
             for name, (called, _, of_flow) in job.scenario.variants(index).items():
                 _check_algorithm(sender if of_flow else receiver, name, called)
-        yield Hosts(job, sender, receiver, job.pair)
+        hosts = Hosts(job, sender, receiver, job.pair)
+        with hosts.host_settings:
+            yield hosts
 
 
 def _check_algorithm(one: Helper, name: str, called: str) -> None:

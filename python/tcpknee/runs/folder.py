@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -61,6 +62,10 @@ class Written(NamedTuple):
 
     part: _core.Part
     note: Mapping[str, Any]
+
+
+OF_HOSTS = {"sender": "sender.host.json", "receiver": "receiver.host.json"}
+"""Of the engine hosts: the files that a host sent of itself."""
 
 
 class RunFolder:
@@ -130,6 +135,23 @@ class RunFolder:
                 file.write(f"{{\n{text}\n}}\n".encode())
         except OSError as error:
             raise cannot_write(self.path / "run.json", error, resumable=bool(self.parts())) from None
+
+    def write_hosts(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """What an engine says of two hosts, for `run.json`. A file of each has the files of that host, by which the
+        doctor judges it. Raises `RunFolderError`."""
+        kept: dict[str, Any] = {}
+        for role, one in told.items():
+            if role not in OF_HOSTS:
+                continue
+            name = OF_HOSTS[role]
+            try:
+                with new_file(self._writing, name) as file:
+                    taken = {"format": "tcpknee-host-files", "version": 1, "taken_unix_ns": time.time_ns()}
+                    file.write(json.dumps({**taken, **one["files"]}).encode())
+            except OSError as error:
+                raise cannot_write(self.path / name, error, resumable=bool(self.parts())) from None
+            kept[role] = {key: value for key, value in one.items() if key not in {"files", "settings"}}
+        return kept
 
     @contextmanager
     def writing_part(self, key: Key) -> Iterator[_core.Part]:
@@ -239,7 +261,7 @@ class RunFolder:
         """Removes what a run wrote here, and nothing else."""
         self._remove_parts()
         self._remove_below(self.output.name, _OUTPUT_FILE)
-        for name in ("run.json", *(f"{name}.parquet" for name in tables.NAMES)):
+        for name in ("run.json", *OF_HOSTS.values(), *(f"{name}.parquet" for name in tables.NAMES)):
             self._writing.remove(name)
 
     def _remove_below(self, name: str, ours: re.Pattern[str]) -> None:

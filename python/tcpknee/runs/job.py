@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tcpknee.errors import EngineError
 
@@ -28,7 +28,7 @@ class Job:
     kernel engine takes our build of an algorithm also where the kernel has its own. `user`: who the scenario's programs
     run as; None where it has none. `allow_host_settings`: what the kernel has for the whole machine may be set.
     `measure`: instruments for what a repetition costs the host, of the kernel engine. `ending`: what ends it early.
-    `pair`: the hosts of the engine hosts.
+    `pair`: the hosts of the engine hosts. `told`: what an engine says of its session as a whole.
     """
 
     scenario: _core.Scenario
@@ -42,6 +42,7 @@ class Job:
     measure: tuple[str, ...] = ()
     ending: Ending = NEVER
     pair: Pair | None = None
+    told: dict[str, Any] = field(default_factory=dict)
 
 
 @contextmanager

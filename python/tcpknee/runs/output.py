@@ -12,7 +12,7 @@ from tcpknee.evidence.metrics import BY_NAME
 from tcpknee.evidence.stats import Estimate
 from tcpknee.say import aligned
 
-from . import beside, doubts, drift, ending, manifest
+from . import beside, doubts, drift, ending, hosts_text, manifest
 from .summary import Group, Total
 
 if TYPE_CHECKING:
@@ -325,6 +325,9 @@ def _after(run: Run) -> Iterator[str]:
     if how := [*filter(None, [ending.text(run.meta)]), *drift.lines(run)]:
         yield ""
         yield from how
+    if of_hosts := hosts_text.lines(run.meta):
+        yield ""
+        yield from of_hosts
     if run.expectations:
         yield ""
         yield "Expectations"

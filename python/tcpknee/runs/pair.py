@@ -14,12 +14,14 @@ from tcpknee.remote.transport import LOCAL, check_name
 @dataclass(frozen=True)
 class Pair:
     """Sender and receiver as ssh knows them, or "local"; "" where none was named. The receiver's `address` for data,
-    where it is not the one of ssh; the first `port` to listen at, 0: any."""
+    where it is not the one of ssh; the first `port` to listen at, 0: any. `netem`: the hosts' own
+    makes the scenario's path."""
 
     sender: str
     receiver: str
     address: str | None = None
     port: int = 0
+    netem: bool = False
 
     @staticmethod
     def of(given: Pair | Sequence[str]) -> Pair:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeGuard
 
 from tcpknee import reading
@@ -163,23 +164,23 @@ class Snapshot:
         return self._indexes[table]
 
     @staticmethod
-    def read(path: Path) -> Snapshot:
-        """One that the user named, as a file or a pipe. Raises UsageError for what is no snapshot, is cut off, or comes
-        from a newer version."""
+    def read(path: Path, others: Mapping[str, Callable[[Any], Snapshot]] = MappingProxyType({})) -> Snapshot:
+        """One that the user named, as a file or a pipe; `others`: what reads files of other formats, by their names.
+        Raises UsageError for what is no snapshot, is cut off, or comes from a newer version."""
 
         def content() -> bytes:
             with path.open("rb") as file:
                 return file.read(MOST_BYTES + 1)
 
-        return Snapshot._of(path, content)
+        return Snapshot._of(path, content, others)
 
     @staticmethod
     def of_folder(path: Path) -> Snapshot:
         """One that lies in a folder. Raises also RunFolderError, for what is no file."""
-        return Snapshot._of(path, lambda: reading.content(path, most_bytes=MOST_BYTES))
+        return Snapshot._of(path, lambda: reading.content(path, most_bytes=MOST_BYTES), {})
 
     @staticmethod
-    def _of(path: Path, content: Callable[[], bytes]) -> Snapshot:
+    def _of(path: Path, content: Callable[[], bytes], others: Mapping[str, Callable[[Any], Snapshot]]) -> Snapshot:
         try:
             text = content()
         except OSError as error:
@@ -192,10 +193,10 @@ class Snapshot:
                 "`knee snapshot --out FILE` writes one."
             )
         with uncollected():
-            return Snapshot._of_text(path, text)
+            return Snapshot._of_text(path, text, others)
 
     @staticmethod
-    def _of_text(path: Path, text: bytes) -> Snapshot:
+    def _of_text(path: Path, text: bytes, others: Mapping[str, Callable[[Any], Snapshot]]) -> Snapshot:
         try:
             found = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -203,8 +204,9 @@ class Snapshot:
                 f"{path}: is not JSON, or is cut off ({str(error)[:200]}); expected a file of `knee snapshot`. "
                 "Copy it again, or take a new one."
             ) from None
+        other = others.get(str(found.get("format"))) if isinstance(found, dict) else None
         try:
-            return Snapshot.of_json(found)
+            return (other or Snapshot.of_json)(found)
         except UsageError as error:
             raise UsageError(f"{path}: {error}") from None
 

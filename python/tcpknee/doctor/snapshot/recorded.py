@@ -1,0 +1,68 @@
+"""The snapshot of a host that sent its files (`crates/hold/src/recorded.rs`), as `--engine hosts` brings them of both
+hosts. What only the kernel itself tells, its interfaces, qdiscs, routes and sockets, is missing there."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tcpknee.errors import UsageError
+from tcpknee.writing import replacing
+
+from .reader import Roots
+from .snapshot import Snapshot
+from .take import take
+
+FORMAT = "tcpknee-host-files"
+
+MOST_FILES = 20_000
+"""Of 512 processors there are 16,000."""
+MOST_CHARACTERS = 16 << 20
+
+_PATH = re.compile(r"(proc|sys|etc|usr|run|boot)(/[A-Za-z0-9_.@+:-]+)+")
+
+
+def read(path: Path) -> Snapshot:
+    """A snapshot or such a file, which the user named. Raises UsageError."""
+    return Snapshot.read(path, {FORMAT: of_json})
+
+
+def of_json(found: Mapping[str, Any]) -> Snapshot:
+    """What such a file holds. Raises UsageError."""
+    files, taken = found.get("files"), found.get("taken_unix_ns")
+    if (
+        found.get("version") != 1
+        or not isinstance(taken, int)
+        or not isinstance(files, dict)
+        or not all(isinstance(text, str) for text in files.values())
+    ):
+        raise UsageError("got files of a host in another form than this program reads. Run it again with this version.")
+    return snapshot_of(files, taken)
+
+
+def snapshot_of(files: Mapping[str, str], taken_unix_ns: int) -> Snapshot:
+    """Of the files' paths below the root, and what they hold. Raises UsageError where a path leads elsewhere."""
+    if len(files) > MOST_FILES or sum(map(len, files.values())) > MOST_CHARACTERS:
+        raise UsageError(f"files of a host: got {len(files)} of them; expected fewer and shorter ones.")
+    for path in files:
+        if not _PATH.fullmatch(path) or any(part in {".", ".."} for part in path.split("/")):
+            raise UsageError(
+                f"files of a host: got the path {path!r}; expected one below /proc, /sys, /etc or the like."
+            )
+    with tempfile.TemporaryDirectory(prefix="tcpknee-host-") as name:
+        root = Path(name)
+        for path, text in files.items():
+            with replacing(root / path, make=True) as file:
+                file.write(text.encode("utf-8", "surrogateescape"))
+        found = take(roots=Roots(root / "proc", root / "sys", root, netlink=False))
+    # Who reads here says nothing of who read there.
+    host = {
+        **found.host,
+        "root": None,
+        "cpus": found.host["cpus"] if "sys/devices/system/cpu/online" in files else None,
+    }
+    return dataclasses.replace(found, taken_unix_ns=taken_unix_ns, tables={**found.tables, "host": [host]})

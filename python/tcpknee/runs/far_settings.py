@@ -1,0 +1,138 @@
+"""Settings of the two hosts of the engine hosts: what the scenario says of them and what they are; with
+`allow_host_settings` set for the time of the run, with `netem` a path of their own making; and looked at before and
+after. What came of it stands in `told` of the job, which `run.json` keeps of the session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from tcpknee.errors import EngineError, UsageError
+from tcpknee.remote import holding, settings
+from tcpknee.remote.helper import Helper
+
+from .job import Job
+
+_SPARE_SEC = 600
+"""A host puts everything back by itself so long after the run should have been over, ten times over."""
+
+_MOST_SEC = 7 * 86_400
+
+
+class HostSettings:
+    """A context manager: settings are held within it."""
+
+    def __init__(self, job: Job, pair: Sequence[Helper], addresses: Mapping[str, str]) -> None:
+        self.job = job
+        self.pair = {one.role: one for one in pair}
+        self.towards = {"sender": addresses["receiver"], "receiver": addresses["sender"]}
+        self._stack, self._path = ExitStack(), ExitStack()
+        self._holders: dict[str, holding.Holder] = {}
+        self._emulating: dict[str, holding.Holder] = {}
+        self._emulated: dict[str, settings.Setting] | None = None
+        self._warnings: list[str] = []
+        self._before: dict[str, str] = {}
+
+    def __enter__(self) -> HostSettings:
+        job, cells = self.job, self.job.scenario.cells
+        texts = [job.scenario.write_cell(index) for index in range(len(cells))]
+        given = settings.given(cells, texts, job.file)
+        self._before = self._look()
+        told: dict[str, dict[str, Any]] = {
+            role: {"settings": text, "files": self.pair[role].ask("recorded")} for role, text in self._before.items()
+        }
+        asked: dict[str, list[settings.Setting]] = {}
+        for role, one in given.items():
+            asked[role], left = settings.wanted(one, self._before[role], self.towards[role])
+            if job.allow_host_settings:
+                told[role]["differs"] = [f"{role}: {key} of the scenario: the host has its own" for key in left]
+            else:
+                told[role]["differs"] = settings.differences(one, self._before[role], self.towards[role])
+        assert job.pair is not None
+        if job.pair.netem:
+            if job.allow_host_settings and any(one["kind"] == "qdisc" for all_ in asked.values() for one in all_):
+                raise UsageError(
+                    f'{job.file}: got pacing = "fq" or a qdisc of a host together with --netem, which takes its place; '
+                    "expected one of them."
+                )
+            self.netem(0)
+        job.told.update(told)
+        try:
+            if job.allow_host_settings:
+                names = {role: one.name for role, one in self.pair.items()}
+                entered = holding.held(names, asked, self._deadline_sec(), self._warnings)
+                self._holders = self._stack.enter_context(entered)
+                for role, holder in self._holders.items():
+                    told[role]["held"] = holder.held
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._path.close()
+        finally:
+            self._stack.close()
+        for role, before in self._before.items():
+            if not (self._holders or self._emulated):
+                break
+            changed = self._changed(role, before)
+            self.job.told[role]["as_before"] = not changed
+            if changed:
+                where = self.pair[role].where
+                self._warnings.append(f"{where}: settings are not as they were before the run: {'; '.join(changed)}")
+        self.job.told["warnings"] = self._warnings
+
+    def _changed(self, role: str, before: str) -> list[str]:
+        """What of a host is not as it was. Its helper may be what ended the run: another one looks."""
+        one = self.pair[role]
+        with ExitStack() as stack:
+            try:
+                again = Helper(role, one.name)
+                stack.callback(again.close)
+                return settings.compared(before, again.ask("settings", towards=self.towards[role]))
+            except EngineError as error:
+                return [f"they could not be read ({error})"]
+
+    def _look(self, *roles: str) -> dict[str, str]:
+        return {role: self.pair[role].ask("settings", towards=self.towards[role]) for role in roles or self.pair}
+
+    def _deadline_sec(self) -> int:
+        cells = self.job.scenario.cells
+        seconds: float = sum(cell["duration_ns"] for cell in cells) / 1e9 * self.job.scenario.repeat
+        return min(round(10 * seconds) + _SPARE_SEC, _MOST_SEC)
+
+    def netem(self, index: int) -> dict[str, settings.Setting]:
+        """What makes the path of a cell. Raises `UsageError`."""
+        cell = self.job.scenario.cells[index]
+        return settings.netem(cell, self.towards["sender"], self.towards["receiver"], self.job.file)
+
+    def prepare(self, index: int) -> None:
+        """Makes the path of a cell where the hosts make it. Raises `EngineError`."""
+        assert self.job.pair is not None
+        if not self.job.pair.netem:
+            return
+        path = self.netem(index)
+        if path == self._emulated:
+            return
+        self._path.close()
+        names = {role: one.name for role, one in self.pair.items()}
+        asked = {role: [one] for role, one in path.items()}
+        entered = holding.held(names, asked, self._deadline_sec(), self._warnings)
+        self._emulating = self._path.enter_context(entered)
+        self._emulated = path
+        for role, holder in self._emulating.items():
+            self.job.told[role]["netem"] = [*self.job.told[role].get("netem", ()), *holder.held]
+
+    def held(self, role: str) -> list[dict[str, str]]:
+        """What is set on a host now, with what was there."""
+        holders = (self._holders.get(role), self._emulating.get(role))
+        return [one for holder in holders if holder is not None for one in holder.held]
+
+    def check(self) -> None:
+        """Raises `EngineError` where a host has put its settings back by itself, so that what was measured is not of
+        them."""
+        for holder in (*self._holders.values(), *self._emulating.values()):
+            holder.check()

@@ -1,0 +1,165 @@
+"""Settings of two hosts that ssh leads to: made when asked, put back whatever ends the run, and one test at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import probes
+from building import run
+from lab import Lab
+from test_between_hosts import Servers, servers  # noqa: F401
+from waiting import until
+
+SCENARIO = """
+title = "Set for a while"
+duration = "{duration}"
+warmup = "0.1s"
+repeat = 1
+[path]
+rate = "50Mbit/s"
+rtt = "10ms"
+[sender]
+tcp_wmem_max = "5MiB"
+initcwnd = 23
+tso = false
+[receiver]
+tcp_rmem_max = "7MiB"
+gro = false
+[[flow]]
+algorithm = "reno"
+"""
+PAIR = ("--engine", "hosts", "--sender", "a", "--receiver", "b")
+
+
+def settings_of(namespace: str) -> dict[str, str]:
+    """What a test may have changed there, by programs of others."""
+    enter = ("ip", "netns", "exec", namespace)
+    devices = [path for path in run(*enter, "ls", "/sys/class/net").split() if path != "lo"]
+    return {
+        "sysctls": run(*enter, "sysctl", "net.ipv4.tcp_wmem", "net.ipv4.tcp_rmem"),
+        "routes": run(*enter, "ip", "route"),
+        "qdiscs": run(*enter, "tc", "qdisc"),
+        **{device: run(*enter, "ethtool", "-k", device) for device in devices},
+    }
+
+
+def all_settings(lab: Lab) -> list[dict[str, str]]:
+    return [settings_of(name) for name in (lab.sender, lab.receiver)]
+
+
+def scenario(folder: Path, duration: str = "0.4s") -> Path:
+    path = folder / "set.toml"
+    path.write_text(SCENARIO.format(duration=duration), encoding="utf-8")
+    return path
+
+
+def holders(lab: Lab, name: str) -> list[int]:
+    """Processes of that name on the two hosts that hold settings, or put them back."""
+    networks = {Path(f"/run/netns/{one}").stat().st_ino for one in (lab.sender, lab.receiver)}
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and (entry / "comm").read_text().strip() == name:
+                is_holder = b"hold" in (entry / "cmdline").read_bytes().split(b"\0")
+                found += [int(entry.name)] if is_holder and (entry / "ns/net").stat().st_ino in networks else []
+        except OSError:
+            continue
+    return found
+
+
+@contextmanager
+def running(servers: Servers, folder: Path) -> Iterator[subprocess.Popen[str]]:  # noqa: F811
+    """A run that has set both hosts, and goes on."""
+    words = servers.words(scenario(folder, "30s"), *PAIR, "--allow-host-settings", "--out", folder / "run")
+    front = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        until(lambda: "initcwnd 23" in settings_of(servers.lab.sender)["routes"], "the route is set")
+        until(lambda: "7340032" in settings_of(servers.lab.receiver)["sysctls"], "the receiver is set")
+        yield front
+    finally:
+        front.kill()
+        front.wait()
+
+
+def test_settings_of_the_scenario_are_made_and_are_back_afterwards(servers: Servers, tmp_path: Path) -> None:  # noqa: F811
+    probes.need_programs("ethtool")
+    before = all_settings(servers.lab)
+    ended = servers.knee(scenario(tmp_path), *PAIR, "--allow-host-settings", "--out", tmp_path / "run")
+    assert ended.returncode == 0, ended.stderr
+    assert all_settings(servers.lab) == before
+    meta = json.loads((tmp_path / "run/run.json").read_text(encoding="utf-8"))
+    made = {one["setting"]: one["is"] for one in meta["labs"][0]["sender"]["settings"]}
+    assert made["net.ipv4.tcp_wmem"].endswith(" 5242880")
+    assert "route to 10.77.2.2" in made
+    told = meta["sessions"][0]["hosts"]
+    assert [told[role]["as_before"] for role in ("sender", "receiver")] == [True, True]
+    assert {one["setting"] for one in told["receiver"]["held"]} >= {"net.ipv4.tcp_rmem"}
+    for role in ("sender", "receiver"):
+        file = tmp_path / f"run/{role}.host.json"
+        judged = subprocess.run(
+            [sys.executable, "-m", "tcpknee", "doctor", "--snapshot", file, "--json"], capture_output=True, text=True
+        )
+        assert json.loads(judged.stdout)["host"]["kernel"] == os.uname().release
+
+
+def test_without_the_word_hosts_are_left_alone_and_differences_are_told(servers: Servers, tmp_path: Path) -> None:  # noqa: F811
+    ended = servers.knee(scenario(tmp_path), *PAIR, "--out", tmp_path / "run")
+    assert ended.returncode == 0, ended.stderr
+    assert "sender: initcwnd = 23 of the scenario is not set" in ended.stdout
+    told = json.loads((tmp_path / "run/run.json").read_text(encoding="utf-8"))["sessions"][0]["hosts"]
+    assert "held" not in told["sender"]
+    assert any("net.ipv4.tcp_wmem" in line for line in told["sender"]["differs"])
+
+
+@pytest.mark.parametrize(
+    "who",
+    [
+        "front",
+        pytest.param("knee-remote", marks=pytest.mark.long),
+        pytest.param("knee-watchdog", marks=pytest.mark.long),
+    ],
+)
+def test_whoever_is_killed_both_hosts_are_as_before_within_seconds(
+    servers: Servers,  # noqa: F811
+    tmp_path: Path,
+    who: str,
+) -> None:
+    before = all_settings(servers.lab)
+    with running(servers, tmp_path) as front:
+        killed = [front.pid] if who == "front" else holders(servers.lab, who)
+        assert killed
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+        began = time.monotonic()
+        until(lambda: all_settings(servers.lab) == before, "both hosts are as before")
+        assert time.monotonic() - began < 10
+
+
+def test_a_second_run_is_refused_with_who_holds_the_host(servers: Servers, tmp_path: Path) -> None:  # noqa: F811
+    with running(servers, tmp_path):
+        second = servers.knee(scenario(tmp_path), *PAIR, "--out", tmp_path / "second")
+    assert second.returncode == 2
+    assert "another test runs there, of " in second.stderr
+    assert " UTC. Two at once would measure each other" in second.stderr
+    assert not (tmp_path / "second").exists()
+
+
+def test_a_host_that_cannot_make_a_setting_leaves_none_made(servers: Servers, tmp_path: Path) -> None:  # noqa: F811
+    before = all_settings(servers.lab)
+    path = scenario(tmp_path)
+    text = path.read_text(encoding="utf-8").replace("gro = false", 'gro = false\nqdisc = "sfq"')
+    path.write_text(text, encoding="utf-8")
+    ended = servers.knee(path, *PAIR, "--allow-host-settings", "--out", tmp_path / "run")
+    assert ended.returncode == 2
+    assert 'receiver b: a setting cannot be made: qdisc: got "sfq"; expected' in ended.stderr
+    assert all_settings(servers.lab) == before

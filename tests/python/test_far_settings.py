@@ -1,0 +1,104 @@
+"""What a scenario asks of two real hosts, and where they differ from it."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tcpknee.errors import EngineError, UsageError
+from tcpknee.remote import settings
+from tcpknee.remote.transport import Connection
+from tcpknee.runs import api
+
+SCENARIO = """
+duration = "1s"
+[path]
+rate = "80Mbit/s"
+rtt = "20ms"
+loss = "1%"
+[sender]
+tcp_wmem_max = "5MiB"
+tcp_comp_sack_delay = "2ms"
+tcp_rto_min = "50ms"
+initcwnd = 20
+pacing = "fq"
+cpus = 2
+[receiver]
+gro = false
+[[flow]]
+algorithm = ["reno", "cubic"]
+"""
+THERE = """sysctl net.ipv4.tcp_wmem = 4096 20000 4194304
+sysctl net.ipv4.tcp_rto_min_us = 50000
+eth0 qdisc fq_codel 0 ffffffff 00
+eth0 rx-gro on
+"""
+
+
+def given(text: str) -> dict[str, settings.Given]:
+    scenario = api.parse(text, "f.toml")
+    texts = [scenario.write_cell(index) for index in range(len(scenario.cells))]
+    return settings.given(scenario.cells, texts, "f.toml")
+
+
+def test_only_what_the_file_says_is_asked_of_a_host_in_the_kernels_units() -> None:
+    wanted, left = settings.wanted(given(SCENARIO)["sender"], THERE, "10.0.0.2")
+    assert wanted == [
+        {"kind": "sysctl", "name": "net.ipv4.tcp_wmem", "value": "4096 20000 5242880"},
+        {"kind": "sysctl", "name": "net.ipv4.tcp_comp_sack_delay_ns", "value": "2000000"},
+        {"kind": "sysctl", "name": "net.ipv4.tcp_rto_min_us", "value": "50000"},
+        {"kind": "route", "towards": "10.0.0.2", "initcwnd": 20},
+        {"kind": "qdisc", "towards": "10.0.0.2", "qdisc": "fq"},
+    ]
+    assert left == ["cpus"]
+    assert settings.wanted(given(SCENARIO)["receiver"], THERE, "10.0.0.1") == (
+        [{"kind": "offload", "towards": "10.0.0.1", "feature": "gro", "on": False}],
+        [],
+    )
+
+
+def test_differences_are_told_and_what_agrees_is_not() -> None:
+    told = settings.differences(given(SCENARIO)["sender"], THERE, "10.0.0.2")
+    assert "sender: net.ipv4.tcp_wmem is 4096 20000 4194304, and the scenario says 4096 20000 5242880" in told
+    assert "sender: the qdisc is not fq, as the scenario says" in told
+    assert not any("rto_min" in line for line in told)
+    assert settings.differences(given(SCENARIO)["receiver"], THERE, "10.0.0.1") == [
+        "receiver: gro is on, and the scenario says off"
+    ]
+
+
+def test_a_host_is_set_once_for_a_run() -> None:
+    with pytest.raises(UsageError, match=r"sender\.initcwnd: got 10 and 20; expected one value"):
+        given(SCENARIO.replace("initcwnd = 20", "initcwnd = [10, 20]"))
+
+
+def test_netem_has_half_of_the_delay_on_either_side_and_the_path_at_the_sender() -> None:
+    scenario = api.parse(SCENARIO, "f.toml")
+    path = settings.netem(scenario.cells[0], "10.0.0.2", "10.0.0.1", "f.toml")
+    assert path["sender"] == {
+        "kind": "netem",
+        "towards": "10.0.0.2",
+        "delay_us": 10_000,
+        # 133 packets of the buffer, 66 on their way, and one that is sent.
+        "limit_packets": 133 + 67 + 1,
+        "loss_ppb": 10_000_000,
+        "rate_bits_per_sec": 80_000_000,
+    }
+    assert path["receiver"]["delay_us"] == 10_000
+    assert "loss_ppb" not in path["receiver"]
+    other = api.parse(SCENARIO.replace('loss = "1%"', 'queue = "fq_codel"'), "f.toml")
+    with pytest.raises(UsageError, match=r"path\.queue: got fq_codel with --netem"):
+        settings.netem(other.cells[0], "10.0.0.2", "10.0.0.1", "f.toml")
+
+
+def test_what_changed_on_a_host_is_told_line_by_line() -> None:
+    assert settings.compared("a = 1\nb = 2\n", "a = 1\nb = 2\n") == []
+    assert settings.compared("a = 1\nb = 2\n", "a = 1\nb = 3\n") == ["-b = 2", "+b = 3"]
+
+
+def test_who_is_not_root_is_told_what_could_not_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(EngineError, match=r"sender local: settings cannot be made there: .* is not root.*NOPASSWD"):
+        Connection("local", "sender local", holds=True)
