@@ -99,6 +99,14 @@ def test_results_of_other_tools_are_rows_of_the_table(tmp_path: Path) -> None:
     assert told[0]["rows"][0]["metrics"]["goodput_bits_per_sec"]["mean"] == pytest.approx(39.8e6, rel=0.01)
 
 
+def test_it_is_set_beside_a_run_that_is_complete(run: tcpknee.Run, tmp_path: Path) -> None:
+    assert run.folder is not None
+    ended = knee("run", "--resume", "--out", run.folder, "--beside", DATA / "test.flent", cwd=tmp_path)
+    assert ended.code == 0, ended.err
+    assert "test.flent, TCP upload" in ended.out
+    assert [one["label"] for one in tcpknee.open(run.folder).meta["beside"]] == ["test.flent"]
+
+
 def test_it_stands_beside_several_engines_too(run: tcpknee.Run) -> None:
     put(run, [reading.read(str(DATA / "test.flent"))])
     told = engines_text.lines([run, run])
