@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -93,12 +94,10 @@ def lines(gate: Gate, found: Sequence[Judged], room: int | None, *, by_criteria:
     rows += [[_section(one), one.row.name + _stress(one), one.verdict, one.change or "-"] for one in found]
     yield from say.aligned(rows, left=[True] * 4, room=room)
     yield ""
-    for one in found:
-        if _is_told(one):
-            yield from _told(one)
     _, why = verdict(found, by_criteria=by_criteria)
-    yield f"{counts(found)}. Thresholds are ours."
-    yield why
+    told = [line for one in found if _is_told(one) for line in _told(one)]
+    for line in (*told, f"{counts(found)}. Thresholds are ours.", why):
+        yield from textwrap.wrap(line, room, subsequent_indent="    ") if room else [line]
 
 
 def _is_told(one: Judged) -> bool:
