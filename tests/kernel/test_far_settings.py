@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -116,6 +117,9 @@ def test_without_the_word_hosts_are_left_alone_and_differences_are_told(servers:
     ended = servers.knee(scenario(tmp_path), *PAIR, "--out", tmp_path / "run")
     assert ended.returncode == 0, ended.stderr
     assert "sender: initcwnd = 23 of the scenario is not set" in ended.stdout
+    for role in ("sender", "receiver"):
+        file = tmp_path / f"run/{role}.host.json"
+        assert re.search(rf"^Doctor of the {role}: [a-z ,-]+: knee doctor --snapshot {file}$", ended.stdout, re.M)
     told = json.loads((tmp_path / "run/run.json").read_text(encoding="utf-8"))["sessions"][0]["hosts"]
     assert "held" not in told["sender"]
     assert any("net.ipv4.tcp_wmem" in line for line in told["sender"]["differs"])
@@ -163,3 +167,31 @@ def test_a_host_that_cannot_make_a_setting_leaves_none_made(servers: Servers, tm
     assert ended.returncode == 2
     assert 'receiver b: a setting cannot be made: qdisc: got "sfq"; expected' in ended.stderr
     assert all_settings(servers.lab) == before
+
+
+def test_netem_that_a_kernel_lacks_is_named_and_leaves_nothing_made(servers: Servers, tmp_path: Path) -> None:  # noqa: F811
+    probes.need_no_qdisc("netem")
+    before = all_settings(servers.lab)
+    ended = servers.knee(scenario(tmp_path), *PAIR, "--netem", "--out", tmp_path / "run")
+    assert ended.returncode == 2
+    assert "sender a: a setting cannot be made: " in ended.stderr
+    assert " qdisc: this kernel does not have it. Nothing stays changed there." in ended.stderr
+    assert all_settings(servers.lab) == before
+
+
+def test_a_connection_that_is_lost_in_mid_run_leaves_both_hosts_as_before(servers: Servers, tmp_path: Path) -> None:  # noqa: F811
+    before = all_settings(servers.lab)
+    with running(servers, tmp_path) as front:
+        # The processes of sshd that serve connections; the one that listens is its own parent's.
+        sessions = run("pgrep", "-f", "sshd: root@notty").split()
+        networks = {Path(f"/run/netns/{one}").stat().st_ino for one in (servers.lab.sender, servers.lab.receiver)}
+        ours = [int(pid) for pid in sessions if Path(f"/proc/{pid}/ns/net").stat().st_ino in networks]
+        assert len(ours) >= 4
+        for pid in ours:
+            os.kill(pid, signal.SIGKILL)
+        began = time.monotonic()
+        until(lambda: all_settings(servers.lab) == before, "both hosts are as before")
+        assert time.monotonic() - began < 10
+        said, _ = front.communicate(timeout=30)
+    assert front.returncode == 2
+    assert "out of reach. What was finished is kept; go on with --resume." in said

@@ -154,6 +154,11 @@ pub fn goal(
     let Some(root) = before.first() else {
         return Err(refused("is not told by the kernel".into()));
     };
+    if root.handle == OUR_HANDLE {
+        return Err(format!(
+            "{device}: its qdisc is that of another test; wait for its end."
+        ));
+    }
     if let Some(odd) = before
         .iter()
         .find(|one| !RESTORABLE.contains(&one.kind.as_str()))
@@ -298,6 +303,7 @@ mod tests {
         let below = [one("fq", 0x10000, ROOT), one("pfifo", 0x20000, 0x10001)];
         assert!(refused(&below).contains("fq has others below it"));
         assert!(refused(&[]).contains("is not told"));
+        assert!(refused(&[one("fq", OUR_HANDLE, ROOT)]).contains("of another test"));
     }
 
     #[test]

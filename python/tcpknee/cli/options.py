@@ -255,7 +255,7 @@ def running_options(command: Command) -> Command:
         click.option(
             "--allow-host-settings",
             is_flag=True,
-            help="With --engine kernel, as root: set what a scenario asks for and the kernel has for the whole "
+            help="With --engine kernel or hosts, as root: set what a scenario asks for and a kernel has for the whole "
             "machine, and put it back after the run.",
         ),
         click.option(

@@ -14,7 +14,7 @@ from tcpknee import _core, human, provenance, say
 from tcpknee.errors import UsageError
 from tcpknee.kernels import cache
 from tcpknee.runs import api, beside, compose, doubts, engines, engines_text, manifest, output, progress
-from tcpknee.runs.folder import next_free
+from tcpknee.runs.folder import OF_HOSTS, next_free
 from tcpknee.runs.results import Run
 
 from .options import PAIR, Options
@@ -151,12 +151,26 @@ def show(run: Run, options: Options, *, first: bool) -> None:
         say.line()
     with progress.Phase("Computing the summary", quiet=options.quiet):
         lines = list(output.lines(run, say.room()))
-    say.lines([*lines, "", f"Run folder: {run.folder}"])
+    say.lines([*lines, "", *_judged(run), f"Run folder: {run.folder}"])
     if options.report:
         from .report import write
 
         assert run.folder is not None
         write(run.folder, quiet=options.quiet)
+
+
+def _judged(run: Run) -> Iterator[str]:
+    """What the doctor says of the two hosts of a run, by the files that they sent."""
+    if run.meta["engine"] != "hosts" or run.folder is None:
+        return
+    from tcpknee.doctor.judge import judge
+    from tcpknee.doctor.snapshot import recorded
+
+    for role, name in OF_HOSTS.items():
+        file = run.folder / name
+        if file.exists():
+            rules = dict.fromkeys(finding.rule for finding in judge(recorded.of_folder(file)).findings)
+            yield f"Doctor of the {role}: {', '.join(rules) or 'nothing is wrong'}: knee doctor --snapshot {file}"
 
 
 def end(runs: Sequence[Run], options: Options) -> int:

@@ -4,12 +4,14 @@ hosts. What only the kernel itself tells, its interfaces, qdiscs, routes and soc
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tcpknee import reading
 from tcpknee.errors import UsageError
 from tcpknee.writing import replacing
 
@@ -29,6 +31,15 @@ _PATH = re.compile(r"(proc|sys|etc|usr|run|boot)(/[A-Za-z0-9_.@+:-]+)+")
 def read(path: Path) -> Snapshot:
     """A snapshot or such a file, which the user named. Raises UsageError."""
     return Snapshot.read(path, {FORMAT: of_json})
+
+
+def of_folder(path: Path) -> Snapshot:
+    """Such a file in the folder of a run. Raises UsageError, RunFolderError."""
+    try:
+        found = json.loads(reading.content(path))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: cannot be read ({str(error)[:200]}); the engine hosts writes one.") from None
+    return of_json(found if isinstance(found, dict) else {})
 
 
 def of_json(found: Mapping[str, Any]) -> Snapshot:
