@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -231,3 +232,12 @@ def test_the_action_runs_the_gate_and_says_what_came_of_it(tmp_path: Path) -> No
     assert told == f"folder=./{folder.name}\npassed=true\n"
     assert "| one | ok | same |" in (tmp_path / "summary.md").read_text(encoding="utf-8")
     assert json.loads((folder / "gate.json").read_text(encoding="utf-8"))["facts"]["seed"] == "3"
+
+
+def test_a_finding_names_the_kernel_whose_rules_it_had(tmp_path: Path) -> None:
+    hard = TWO.replace("goodput >= 1Mbit/s", "goodput >= 1Gbit/s")
+    done, found = gated(tmp_path, "reno", "--against", "bbr1", "--kernel", "4.15,6.12", text=hard)
+    one = found["rows"][0]
+    assert len(one["changes"]) == 2 and "Linux 4.15, Linux 6.12" in done.out
+    shown = (tmp_path / "out" / one["reproducer"]).read_text(encoding="utf-8")
+    assert re.search(r'^kernel ?= "(4\.15|6\.12)"$', shown, re.MULTILINE), shown

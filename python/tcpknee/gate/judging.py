@@ -23,7 +23,7 @@ from tcpknee.evidence import expect, metrics, written
 from tcpknee.evidence.expressions import Node, Place, Problem, Quantity, Term, parse, parse_value, terms_in, terms_of
 from tcpknee.evidence.stats import Estimate, Floats, Unit, estimate, ratio
 from tcpknee.kernels import cache
-from tcpknee.runs import api, named_files
+from tcpknee.runs import api, compose, named_files
 from tcpknee.runs.other_values import with_values
 from tcpknee.runs.pool import Watcher
 from tcpknee.runs.results import Run
@@ -286,7 +286,8 @@ class Gate:
 
     def _text(self, row: Row, new: Candidate | None = None, text: str | None = None) -> str:
         words = suites.put(text or row.scenario, (new or self.new).text, self.base.text)
-        return f"seed = {self.seed}\n{words}"
+        seeded = f"seed = {self.seed}\n{words}"
+        return compose.with_kernels(seeded, self.kernels) if self.kernels else seeded
 
     def _meanings(self, row: Row, text: str) -> OfRuns:
         texts = {"new": text}
@@ -306,8 +307,6 @@ class Gate:
     def _run(self, row: Row, text: str) -> Run:
         file = str(self.folder / f"{row.name}.toml")
         of_files = [one.of_file.for_core for one in (self.new, self.base) if one.of_file and one.text in text]
-        if self.kernels:
-            text = f"kernel = {list(self.kernels) if len(self.kernels) > 1 else self.kernels[0]!r}\n{text}"
         try:
             scenario = _core.parse(
                 text,
