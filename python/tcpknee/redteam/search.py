@@ -18,8 +18,8 @@ OnAll: TypeAlias = Callable[[str, Callable[[Any], Any], Any], list[Any]]
 BATCH = 64
 """Cases between two choices: of one size whatever the number of workers, so that the choices are the same."""
 
-_ENOUGH = 12
-"""Finds of an objective, after which it rests: there are others."""
+_ENOUGH, _ENOUGH_OF_KEY = 12, 6
+"""Finds of an objective, or of a knob of one, after which it rests: there are others."""
 _KEPT = 40
 """Questions of an objective that are mutated, each with other knobs."""
 
@@ -27,7 +27,7 @@ _KEPT = 40
 @dataclass
 class _Arm:
     """An objective, of one that is about a knob with that knob: its best question for each set of knobs, and how often
-    asking it led to one that is kept."""
+    asking it led to a new find."""
 
     objective: Objective
     key: str
@@ -48,11 +48,13 @@ class _Arm:
             del self.best[min(self.best, key=lambda one: self.best[one][0])]
         return knobs in self.best
 
-    def worth(self, pulls: int) -> float:
-        """Upper confidence bound of the share of its questions that are kept (Auer et al. 2002, UCB1)."""
-        if not self.pulls:
-            return math.inf
-        return self.gains / self.pulls + math.sqrt(math.log(max(pulls, 2)) / (2 * self.pulls))
+    @property
+    def finds(self) -> int:
+        return sum(score >= 1 for score, _ in self.best.values())
+
+    @property
+    def rests(self) -> bool:
+        return self.finds >= (_ENOUGH_OF_KEY if self.key else _ENOUGH)
 
 
 @dataclass(frozen=True)
@@ -75,12 +77,12 @@ def sought(sides: Sides, *, runs: int, seed: int, until: float, on_all: OnAll) -
     made = 0
     while made < runs and time.monotonic() < until:
         batch = [_next(list(arms.values()), chance) for _ in range(BATCH)]
-        title = f"{made:,} of {runs:,} runs, {sum(map(_finds, arms.values()))} finds so far; this batch"
+        title = f"{made:,} of {runs:,} runs, {sum(arm.finds for arm in arms.values())} finds so far; this batch"
         for answers, count in on_all(title, all_judged, [(sides, seed, asked) for asked in batch]):
             made += count
             for place, (asked, (score, _)) in enumerate(answers.items()):
                 arm = arms[asked.objective, asked.key]
-                arm.gains += arm.keep(score, asked) and place == 0
+                arm.gains += arm.keep(score, asked) and score >= 1 and place == 0
     every = ([asked for score, asked in sorted(arm.best.values(), key=_score) if score >= 1] for arm in arms.values())
     return Sought([questions for questions in every if questions], made, made < runs)
 
@@ -90,13 +92,23 @@ def _score(one: tuple[float, Question]) -> float:
     return -one[0]
 
 
-def _finds(arm: _Arm) -> int:
-    return sum(score >= 1 for score, _ in arm.best.values())
+def _chosen(arms: list[_Arm]) -> _Arm:
+    """An objective, and of its arms one, each by its upper confidence bound (Auer et al. 2002, UCB1)."""
+    groups: dict[str, list[_Arm]] = {}
+    for arm in [one for one in arms if not one.rests] or arms:
+        groups.setdefault(arm.objective.name, []).append(arm)
+    group = max(groups.values(), key=lambda one: _bound(one, arms))
+    return max(group, key=lambda one: _bound([one], group))
+
+
+def _bound(some: list[_Arm], beside: list[_Arm]) -> float:
+    pulls, gains = sum(arm.pulls for arm in some), sum(arm.gains for arm in some)
+    every = sum(arm.pulls for arm in beside)
+    return gains / pulls + math.sqrt(math.log(max(every, 2)) / (2 * pulls)) if pulls else math.inf
 
 
 def _next(arms: list[_Arm], chance: Random) -> Question:
-    pulls = sum(arm.pulls for arm in arms)
-    arm = max([one for one in arms if _finds(one) < _ENOUGH] or arms, key=lambda one: one.worth(pulls))
+    arm = _chosen(arms)
     arm.pulls += 1
     while True:
         asked = Question(_case(arm, chance), arm.objective.name, arm.key)
