@@ -9,7 +9,7 @@ import pytest
 from tcpknee.errors import EngineError, UsageError
 from tcpknee.remote import settings
 from tcpknee.remote.transport import Connection
-from tcpknee.runs import api
+from tcpknee.runs import api, hosts_text
 
 SCENARIO = """
 duration = "1s"
@@ -90,6 +90,26 @@ def test_netem_has_half_of_the_delay_on_either_side_and_the_path_at_the_sender()
     other = api.parse(SCENARIO.replace('loss = "1%"', 'queue = "fq_codel"'), "f.toml")
     with pytest.raises(UsageError, match=r"path\.queue: got fq_codel with --netem"):
         settings.netem(other.cells[0], "10.0.0.2", "10.0.0.1", "f.toml")
+
+
+def test_the_text_of_a_run_says_what_was_set_whether_it_is_back_and_what_differs() -> None:
+    one = {"setting": "eth0 qdisc", "was": "fq_codel", "is": "netem"}
+    told = {
+        "sender": {"netem": [one], "as_before": True, "differs": []},
+        "receiver": {"differs": ["receiver: gro is on, and the scenario says off"]},
+    }
+    session = {"hosts": told}
+    assert hosts_text.lines({"sessions": [session, session]}) == [
+        "Hosts",
+        "  sender: eth0 qdisc was fq_codel, and netem for the run",
+        "  sender: all settings are as before",
+        "  sender: netem gets what TCP hands over, of up to 64 KiB with tso: it delays, counts and loses such a "
+        "packet as one",
+        "  receiver: gro is on, and the scenario says off",
+    ]
+    told["sender"]["as_before"] = False
+    assert "  sender: not all settings are as before: see the warnings" in hosts_text.lines({"sessions": [session]})
+    assert hosts_text.lines({"sessions": [{}]}) == []
 
 
 def test_what_changed_on_a_host_is_told_line_by_line() -> None:

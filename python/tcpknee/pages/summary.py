@@ -13,7 +13,7 @@ from tcpknee.evidence import written
 from tcpknee.evidence.metrics import BY_NAME
 from tcpknee.evidence.stats import Estimate
 from tcpknee.evidence.verdicts import Verdict, greater_first
-from tcpknee.runs import beside, drift, ending
+from tcpknee.runs import beside, drift, ending, hosts_text
 from tcpknee.runs.summary import Group
 
 from . import palette
@@ -210,6 +210,7 @@ def _sentence(text: str) -> str:
 
 def warnings(run: ReportRun) -> list[str]:
     found = [*beside.lines(run.run), *filter(None, [ending.text(run.meta)]), *drift.lines(run.run)]
+    found += (line.strip() for line in hosts_text.lines(run.meta)[1:])
     found += [*(doubt.line for doubt in run.run.doubts), *run.stats.warnings]
     if run.meta.get("status") not in (None, "complete"):
         found.insert(0, f"This run is {run.meta['status']}: what stands here is of the repetitions that were finished.")
