@@ -44,7 +44,17 @@ pub fn check(cell: &Cell) -> Result<(), KernelError> {
             hint: hint.into(),
         })
     };
-    let simulate = "Leave it out, set it on the hosts, or take the engine sim or kernel.";
+    let simulate = "Leave it out, or take the engine sim or kernel.";
+    for (side, host) in [("sender", &cell.sender), ("receiver", &cell.receiver)] {
+        let models = [
+            (host.costs.is_some(), "costs"),
+            (host.noise.0 > 0, "noise"),
+            (host.steal > 0.0, "steal"),
+        ];
+        if let Some((_, key)) = models.iter().find(|(is_set, _)| *is_set) {
+            return refuse(format!("{side}.{key}, a model of a host,"), simulate);
+        }
+    }
     for (group, flow) in cell.flows.iter().enumerate() {
         if flow.blocking {
             return refuse(format!("flow.{group}.blocking = true"), simulate);
@@ -166,4 +176,109 @@ fn records(mut bytes: &[u8]) -> impl Iterator<Item = Record<'_>> {
             attributes,
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use knee_scenario::{AlgorithmInfo, Names};
+
+    fn cell(further: &str) -> Cell {
+        let text = format!(
+            "duration = \"1s\"\nwarmup = \"0.5s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"10ms\"\n{further}[[flow]]\nalgorithm = \"reno\"\n"
+        );
+        let reno = AlgorithmInfo {
+            name: "reno".into(),
+            linux_name: "reno".into(),
+            params: Vec::new(),
+        };
+        let names = Names {
+            algorithms: vec![reno],
+            ..Names::default()
+        };
+        let scenario = knee_scenario::parse(&text, "test", &names).unwrap();
+        scenario.cell(0).unwrap()
+    }
+
+    /// A record with this much acknowledged, as the helper writes it.
+    fn record(t_ms: u64, number: u32, read_bytes: u64, acked_bytes: u64) -> Vec<u8> {
+        let mut info = [0_u8; 232];
+        info[0] = 1;
+        info[120..128].copy_from_slice(&acked_bytes.to_ne_bytes());
+        let attributes = match number {
+            WARM => Vec::new(),
+            _ => [
+                &(4 + info.len() as u16).to_ne_bytes()[..],
+                &2_u16.to_ne_bytes(),
+                &info,
+            ]
+            .concat(),
+        };
+        [
+            &(t_ms * 1_000_000).to_ne_bytes()[..],
+            &number.to_ne_bytes(),
+            &(8 + attributes.len() as u32).to_ne_bytes(),
+            &read_bytes.to_ne_bytes(),
+            &attributes,
+        ]
+        .concat()
+    }
+
+    fn end(records: Vec<Vec<u8>>) -> End {
+        End {
+            ended_ns: 1_000_000_000,
+            progress: vec![(999_999, [Some(1_000), Some(2_000), None, None])],
+            reports: vec![EndReport::default()],
+            records: records.concat(),
+        }
+    }
+
+    fn both() -> (End, End) {
+        let sender = [
+            record(100, 0, 0, 50_000),
+            record(500, 0, 0, 400_000),
+            record(500, WARM, 0, 0),
+            record(1_000, 0, 0, 900_000),
+        ];
+        let receiver = [
+            record(101, 0, 40_000, 0),
+            record(500, 0, 380_000, 0),
+            record(1_000, 0, 880_000, 0),
+        ];
+        (end(sender.to_vec()), end(receiver.to_vec()))
+    }
+
+    #[test]
+    fn what_was_read_after_the_warm_up_is_the_goodput() {
+        let (sender, receiver) = both();
+        let output = output(&cell(""), 3, &sender, &receiver).unwrap();
+        let flows = &output.flows;
+        assert_eq!((flows.rep[0], flows.start_ns[0]), (3, 1_000));
+        assert_eq!(flows.bytes_read[0], 880_000);
+        assert_eq!(flows.goodput_bits_per_sec[0], 8_000_000.0);
+        assert_eq!(flows.bytes_acked.get(0), Some(900_000));
+        assert_eq!(output.samples.bytes_read, [40_000, 380_000, 880_000]);
+    }
+
+    #[test]
+    fn records_that_are_cut_off_or_of_no_flow_end_or_are_left_out() {
+        let (mut sender, receiver) = both();
+        let foreign = record(300, 7, 0, 1);
+        sender.records = [foreign, sender.records].concat();
+        let whole = sender.records.clone();
+        for length in 0..whole.len() {
+            sender.records = whole[..length].to_vec();
+            output(&cell(""), 0, &sender, &receiver).unwrap();
+        }
+        sender.records = whole;
+        let output = output(&cell(""), 0, &sender, &receiver).unwrap();
+        assert_eq!(output.samples.bytes_read.len(), 3);
+    }
+
+    #[test]
+    fn a_model_of_a_host_is_none_of_a_host() {
+        assert!(check(&cell("")).is_ok());
+        let error = check(&cell("[sender]\nnoise = \"10us\"\n")).unwrap_err();
+        assert!(error.to_string().contains("sender.noise"), "{error}");
+    }
 }

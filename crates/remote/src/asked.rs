@@ -62,6 +62,9 @@ pub struct PathAsked {
     pub secret: Secret,
     /// Round trips that are measured.
     pub count: u32,
+    /// What is sent besides to measure the rate: at most so much, in so much time; 0: nothing.
+    pub bytes: u64,
+    pub milliseconds: u64,
 }
 
 #[derive(Debug, Deserialize)]

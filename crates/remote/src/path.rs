@@ -1,7 +1,7 @@
 //! The path as a connection without load finds it.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,13 @@ use serde::Serialize;
 
 use crate::asked::PathAsked;
 
-/// What a greeting has in the place of a flow's number.
-const NO_FLOW: u32 = u32::MAX;
+/// What a greeting has in the place of a flow's number: what comes is sent back, or read and counted.
+const ECHO: u32 = u32::MAX;
+const COUNT: u32 = u32::MAX - 1;
 /// What goes there and back.
 const BYTES: usize = 32;
+/// The length of one write, and of one read.
+const PIECE_BYTES: usize = 64 * 1024;
 /// How long the far host may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -27,16 +30,36 @@ pub struct Measured {
     /// What this host's kernel says of the connection; `tcp_info` as it has it.
     tcp_info: Vec<u8>,
     own: SocketAddr,
+    /// Payload that came in the later half of what was sent to measure it.
+    rate_bits_per_sec: Option<f64>,
+    retransmit_pct: Option<f64>,
+    /// All that measuring sent, retransmissions aside.
+    bytes: u64,
 }
 
-/// Round trips over a connection of its own.
+/// Round trips over a connection of its own, then a burst over another one.
 pub fn measure(asked: &PathAsked) -> Result<Measured, String> {
-    let far = asked.far;
+    let broke = |error: io::Error| {
+        let far = asked.far;
+        format!("the connection to {far} that measures the path broke: {error}")
+    };
     let began = Instant::now();
-    let mut stream = TcpStream::connect_timeout(&far, PATIENCE).map_err(|error| {
+    let stream = connect(asked.far)?;
+    let connect_us = began.elapsed().as_secs_f64() * 1e6;
+    let mut measured = round_trips(asked, stream, connect_us).map_err(broke)?;
+    if asked.bytes > 0 {
+        burst(asked, connect(asked.far)?, &mut measured).map_err(broke)?;
+    }
+    Ok(measured)
+}
+
+fn connect(far: SocketAddr) -> Result<TcpStream, String> {
+    TcpStream::connect_timeout(&far, PATIENCE).map_err(|error| {
         let hint = match error.kind() {
             io::ErrorKind::ConnectionRefused => "Nobody listens there, or a firewall says so",
-            io::ErrorKind::TimedOut => "A firewall drops what comes, or the address is not the host's",
+            io::ErrorKind::TimedOut => {
+                "A firewall drops what comes, or the address is not the host's"
+            }
             _ => "The address is not one that this host reaches",
         };
         format!(
@@ -44,32 +67,72 @@ pub fn measure(asked: &PathAsked) -> Result<Measured, String> {
             PATIENCE.as_secs(),
             far.port(),
         )
-    })?;
-    let connect_us = began.elapsed().as_secs_f64() * 1e6;
-    let failed =
-        |error: io::Error| format!("the connection to {far} that measures the path broke: {error}");
-    (|| -> io::Result<Measured> {
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.write_all(&greeting(asked.secret, NO_FLOW))?;
-        let mut times = Vec::new();
-        let mut bytes = [0; BYTES];
-        for _ in 0..asked.count.max(1) {
-            let began = Instant::now();
-            stream.write_all(&bytes)?;
-            stream.read_exact(&mut bytes)?;
-            times.push(began.elapsed().as_secs_f64() * 1e6);
+    })
+}
+
+fn round_trips(asked: &PathAsked, mut stream: TcpStream, connect_us: f64) -> io::Result<Measured> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(&greeting(asked.secret, ECHO))?;
+    let mut times = Vec::new();
+    let mut bytes = [0; BYTES];
+    for _ in 0..asked.count.max(1) {
+        let began = Instant::now();
+        stream.write_all(&bytes)?;
+        stream.read_exact(&mut bytes)?;
+        times.push(began.elapsed().as_secs_f64() * 1e6);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(Measured {
+        rtt_us_least: times[0],
+        rtt_us_median: times[times.len() / 2],
+        connect_us,
+        tcp_info: read_tcp_info(&stream),
+        own: stream.local_addr()?,
+        rate_bits_per_sec: None,
+        retransmit_pct: None,
+        bytes: (GREETING_BYTES + BYTES * times.len()) as u64,
+    })
+}
+
+/// Sends for a while. The far host says how much came in the later half of the time, and how long that was.
+fn burst(asked: &PathAsked, mut stream: TcpStream, measured: &mut Measured) -> io::Result<()> {
+    stream.write_all(&greeting(asked.secret, COUNT))?;
+    let until = Instant::now() + Duration::from_millis(asked.milliseconds);
+    stream.set_write_timeout(Some(Duration::from_millis(asked.milliseconds.max(1))))?;
+    let piece = vec![0; PIECE_BYTES];
+    let mut sent = 0;
+    while sent < asked.bytes && Instant::now() < until {
+        let left = (asked.bytes - sent).min(piece.len() as u64) as usize;
+        match stream.write(&piece[..left]) {
+            Ok(count) => sent += count as u64,
+            // The path is slower than this much takes.
+            Err(error) if is_late(&error) => break,
+            Err(error) => return Err(error),
         }
-        times.sort_by(f64::total_cmp);
-        Ok(Measured {
-            rtt_us_least: times[0],
-            rtt_us_median: times[times.len() / 2],
-            connect_us,
-            tcp_info: read_tcp_info(&stream),
-            own: stream.local_addr()?,
-        })
-    })()
-    .map_err(failed)
+    }
+    stream.shutdown(Shutdown::Write)?;
+    stream.set_read_timeout(Some(PATIENCE * 4))?;
+    let mut said = [0; 16];
+    stream.read_exact(&mut said)?;
+    let number = |at: usize| u64::from_le_bytes(said[at..at + 8].try_into().expect("eight"));
+    let (later_bytes, later_ns) = (number(0), number(8));
+    measured.bytes += sent;
+    if later_ns > 0 {
+        measured.rate_bits_per_sec = Some(later_bytes as f64 * 8e9 / later_ns as f64);
+    }
+    let info = read_tcp_info(&stream);
+    let bytes = |at: usize| Some(u64::from_ne_bytes(info.get(at..at + 8)?.try_into().ok()?));
+    // tcpi_bytes_sent and tcpi_bytes_retrans of include/uapi/linux/tcp.h.
+    if let (Some(all), Some(again)) = (bytes(200), bytes(208)) {
+        measured.retransmit_pct = (all > 0).then(|| again as f64 * 100.0 / all as f64);
+    }
+    Ok(())
+}
+
+fn is_late(error: &io::Error) -> bool {
+    let kind = error.kind();
+    kind == io::ErrorKind::WouldBlock || kind == io::ErrorKind::TimedOut
 }
 
 /// Answers those who measure, one after the other, until `stop` is readable.
@@ -84,23 +147,77 @@ pub fn answer(listener: OwnedFd, stop: &impl AsFd, secret: Secret) {
             return;
         }
         if let Ok((stream, _)) = listener.accept() {
-            let _ = echo(stream, secret);
+            let _ = serve(stream, secret);
         }
     }
 }
 
-fn echo(mut stream: TcpStream, secret: Secret) -> io::Result<()> {
+fn serve(mut stream: TcpStream, secret: Secret) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut said = [0; GREETING_BYTES];
     stream.read_exact(&mut said)?;
-    if greeted(secret, &said) != Some(NO_FLOW) {
-        return Ok(());
+    match greeted(secret, &said) {
+        Some(ECHO) => {
+            let mut bytes = [0; BYTES];
+            loop {
+                stream.read_exact(&mut bytes)?;
+                stream.write_all(&bytes)?;
+            }
+        }
+        Some(COUNT) => count(stream),
+        _ => Ok(()),
     }
-    let mut bytes = [0; BYTES];
+}
+
+/// Reads to the end, and says how much came in the later half of the time.
+fn count(mut stream: TcpStream) -> io::Result<()> {
+    let mut piece = vec![0; PIECE_BYTES];
+    let (mut all, mut seen) = (0, Vec::new());
     loop {
-        stream.read_exact(&mut bytes)?;
-        stream.write_all(&bytes)?;
+        match stream.read(&mut piece)? {
+            0 => break,
+            bytes => {
+                all += bytes as u64;
+                seen.push((Instant::now(), all));
+            }
+        }
+    }
+    let (bytes, time) = later_half(&seen);
+    stream.write_all(&bytes.to_le_bytes())?;
+    stream.write_all(&(time.as_nanos() as u64).to_le_bytes())
+}
+
+/// What came behind the middle of the time, and how long that took.
+fn later_half(seen: &[(Instant, u64)]) -> (u64, Duration) {
+    let (Some(&(first, _)), Some(&(last, all))) = (seen.first(), seen.last()) else {
+        return (0, Duration::ZERO);
+    };
+    let middle = first + (last - first) / 2;
+    let before = seen.iter().rev().find(|&&(at, _)| at <= middle);
+    before.map_or((0, Duration::ZERO), |&(at, so_far)| {
+        (all - so_far, last - at)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_later_half_leaves_the_slow_start_out() {
+        let began = Instant::now();
+        let at = |ms: u64| began + Duration::from_millis(ms);
+        let seen = [
+            (at(0), 1),
+            (at(10), 2),
+            (at(50), 5),
+            (at(75), 105),
+            (at(100), 205),
+        ];
+        assert_eq!(later_half(&seen), (200, Duration::from_millis(50)));
+        assert_eq!(later_half(&seen[..1]), (0, Duration::ZERO));
+        assert_eq!(later_half(&[]), (0, Duration::ZERO));
     }
 }

@@ -26,8 +26,6 @@ pub enum Said {
     /// The port of each `[[flow]]` whose far end opens.
     Listening(Vec<Option<u16>>),
     Path(Measured),
-    /// The time reached, since the start.
-    At(u64),
     /// The duration is over, or this end has seen all of the work done.
     Over(u64),
     Done(Box<Done>),

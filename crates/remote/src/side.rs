@@ -18,8 +18,8 @@ use crate::path;
 use crate::said::{Done, Said, tell};
 use crate::sampler::{Open, Records, attribute_of};
 
-/// How often the front hears of the time, and a generator is looked after.
-const TOLD_NS: u64 = 100_000_000;
+/// How often a generator is looked after.
+const LOOK_NS: u64 = 100_000_000;
 
 /// What was prepared, and what runs.
 #[derive(Default)]
@@ -251,7 +251,7 @@ impl Prepared {
         let _punctual = Punctual::request();
         let end_ns = start_ns + self.cell.duration.0;
         let interval_ns = self.cell.sample_interval.0;
-        let (mut next_ns, mut told_ns) = (start_ns + interval_ns, start_ns);
+        let mut next_ns = start_ns + interval_ns;
         let mut warm_ns = Some(start_ns + self.cell.warmup.0);
         let since = || monotonic_ns().saturating_sub(start_ns);
         let of_algorithm =
@@ -259,7 +259,10 @@ impl Prepared {
         let complete =
             |flow: &Flow| Progress::when(&shared.get(flow.number).completed_ns).is_some();
         loop {
-            let soonest_ns = next_ns.min(told_ns).min(end_ns);
+            // Nothing is said meanwhile: whatever goes to the front may share the path with what is measured.
+            let soonest_ns = next_ns
+                .min(monotonic_ns().max(start_ns) + LOOK_NS)
+                .min(end_ns);
             sleep_until(warm_ns.map_or(soonest_ns, |ns| soonest_ns.min(ns)));
             let now_ns = monotonic_ns();
             let all_done = !self.flows.is_empty() && self.flows.iter().all(complete);
@@ -278,10 +281,6 @@ impl Prepared {
                 let missed = monotonic_ns().saturating_sub(next_ns) / interval_ns;
                 records.missed += missed;
                 next_ns += interval_ns * (1 + missed);
-            }
-            if now_ns >= told_ns {
-                tell(&Said::At(now_ns - start_ns));
-                told_ns = now_ns + TOLD_NS;
             }
         }
     }

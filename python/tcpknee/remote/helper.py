@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import json
 import os
 import secrets
 import selectors
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -21,7 +23,7 @@ from .transport import Connection, check_name
 PATIENCE_SEC = 20.0
 """How long a helper may say nothing that was asked."""
 
-_HEARTBEAT_SEC = 2.0
+_HEARTBEAT_SEC = 8.0
 """How often a helper hears something, which it ends without."""
 
 _PINGS = 10
@@ -44,8 +46,10 @@ class Helper:
         self.role, self.name = role, check_name(f"--{role}", name)
         self.where = f"{role} {name}"
         self._rest = b""
-        self._heard = self._told = time.monotonic()
+        self._heard = time.monotonic()
         self._connection = Connection(name, self.where)
+        self._telling, self._ended = threading.Lock(), threading.Event()
+        threading.Thread(target=self._keep_alive, daemon=True).start()
         try:
             self.facts: Mapping[str, Any] = self.ask("hello")
         except BaseException:
@@ -54,10 +58,10 @@ class Helper:
 
     def tell(self, ask: str, **words: Any) -> None:
         """Asks without waiting for an answer."""
-        self._told = time.monotonic()
         try:
-            self._connection.stdin.write(json.dumps({"ask": ask, **words}).encode() + b"\n")
-            self._connection.stdin.flush()
+            with self._telling:
+                self._connection.stdin.write(json.dumps({"ask": ask, **words}).encode() + b"\n")
+                self._connection.stdin.flush()
         except (BrokenPipeError, ValueError):
             raise self._connection.lost(self._line_left()) from None
 
@@ -97,12 +101,15 @@ class Helper:
         self._rest += read
         self._heard = time.monotonic()
 
-    def keep_alive(self) -> None:
-        """Lets it hear something now and then. Raises `EngineError` where nothing comes back."""
-        now = time.monotonic()
-        if now - self._told > _HEARTBEAT_SEC:
-            self.tell("ping", n=0)
-        if now - self._heard > PATIENCE_SEC:
+    def _keep_alive(self) -> None:
+        """Lets it hear something now and then, whatever this process waits for: the other host, or the user."""
+        while not self._ended.wait(_HEARTBEAT_SEC):
+            with contextlib.suppress(EngineError):
+                self.tell("ping", n=0)
+
+    def check_alive(self) -> None:
+        """Raises `EngineError` where nothing comes back."""
+        if time.monotonic() - self._heard > PATIENCE_SEC:
             raise self._connection.lost()
 
     def _take(self) -> Iterator[dict[str, Any]]:
@@ -151,6 +158,7 @@ class Helper:
 
     def close(self) -> None:
         """Ends it."""
+        self._ended.set()
         self._connection.close()
 
 
@@ -191,7 +199,7 @@ def listen(
             for key, _ in selector.select(0.1):
                 key.fileobj.read()  # type: ignore[union-attr]
             for one in pair:
-                one.keep_alive()
+                one.check_alive()
                 for said in one._take():
                     if take(one, said):
                         return

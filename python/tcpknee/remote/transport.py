@@ -58,8 +58,8 @@ _SSH = (
     "-T",
     "-oBatchMode=yes",
     "-oConnectTimeout=15",
-    "-oServerAliveInterval=5",
-    "-oServerAliveCountMax=3",
+    "-oServerAliveInterval=10",
+    "-oServerAliveCountMax=2",
 )
 """Asks for nothing, and notices within 20 s that the host is gone. All else is as the user has it."""
 

@@ -34,6 +34,12 @@ _EARLY_SEC = 0.5
 _ROUND_TRIPS = 20
 """By which the path is measured: 32 bytes each way."""
 
+_BURST_MS, _BURST_ROUND_TRIPS = 500, 15
+"""How long data is sent to measure the rate: so long, and so many round trips, in which slow start ends."""
+
+_BURST_BITS_PER_SEC, _BURST_MOST_BYTES = 1_000_000_000, 256_000_000
+"""The rate that is expected where the scenario says none, and the most that is sent."""
+
 
 class Hosts:
     """Runs repetitions of a scenario between the hosts of two helpers."""
@@ -42,6 +48,7 @@ class Hosts:
         self.job, self.sender, self.receiver, self.pair = job, sender, receiver, pair
         self.cells = job.scenario.cells
         self.secret = list(secrets.token_bytes(16))
+        self.block: int | None = None
         self.addresses = {
             "receiver": pair.address or _address_of(receiver, sender),
             "sender": _address_of(sender, receiver),
@@ -71,13 +78,13 @@ class Hosts:
             "sender": [self._far("receiver", port) for port in ports["receiver"]],
             "receiver": [self._far("sender", port) for port in ports["sender"]],
         }
-        path = self._measure_path(far)
+        path = self._measure_path(far, index, rep)
         before = {one.role: (one.compare_clocks(), one.ask("counters")) for one in pair}
         slowest_ns = max(clock.uncertainty_ns for clock, _ in before.values())
         start_ns = time.monotonic_ns() + _LEAD_NS + 4 * slowest_ns
         for one in reversed(pair):
             one.tell("start", at_ns=start_ns + before[one.role][0].offset_ns, far=far[one.role])
-        done = self._hear_out(cancel, progress)
+        done = self._hear_out(start_ns, cancel, progress)
         after = {one.role: (one.compare_clocks(), one.ask("counters")) for one in pair}
         said = [(json.dumps(done[one.role]["said"]), done[one.role]["records"]) for one in pair]
         output = self.job.scenario.between_hosts(index, rep, *said)
@@ -115,25 +122,30 @@ class Hosts:
         address = self.addresses[role]
         return None if port is None else f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
-    def _measure_path(self, far: Mapping[str, Sequence[str | None]]) -> dict[str, Any]:
-        for one in (self.sender, self.receiver):
-            there = next(filter(None, far[one.role]), None)
-            if there is not None:
-                measured: dict[str, Any] = one.ask("path", far=there, secret=self.secret, count=_ROUND_TRIPS)
-                return measured
-        return {}
+    def _measure_path(self, far: Mapping[str, Sequence[str | None]], index: int, rep: int) -> dict[str, Any]:
+        """The path without load; in the first repetition of a block its rate as well."""
+        one = next(one for one in (self.sender, self.receiver) if any(far[one.role]))
+        words: dict[str, Any] = {"far": next(filter(None, far[one.role])), "secret": self.secret, "count": _ROUND_TRIPS}
+        burst_bytes = burst_ms = 0
+        if rep != self.block and one is self.sender:
+            self.block = rep
+            burst_ms = max(_BURST_MS, _BURST_ROUND_TRIPS * self.cells[index]["rtt_ns"] // 1_000_000)
+            rate = self.cells[index]["rate_bits_per_sec"] or _BURST_BITS_PER_SEC
+            burst_bytes = min(rate * burst_ms // 8_000, _BURST_MOST_BYTES)
+        measured: dict[str, Any] = one.ask("path", **words, bytes=burst_bytes, milliseconds=burst_ms)
+        return measured
 
-    def _hear_out(self, cancel: Any, progress: Callable[[int], object] | None) -> dict[str, dict[str, Any]]:
-        """What both said at the end."""
+    def _hear_out(
+        self, start_ns: int, cancel: Any, progress: Callable[[int], object] | None
+    ) -> dict[str, dict[str, Any]]:
+        """What both said at the end. Until then they say nothing, since that might go over the path."""
         over: dict[str, float] = {}
         done: dict[str, dict[str, Any]] = {}
         pair = (self.sender, self.receiver)
         stopped = False
 
         def take(one: Helper, said: dict[str, Any]) -> bool:
-            if "at" in said and one is self.sender and progress is not None:
-                progress(said["at"])
-            elif "over" in said:
+            if "over" in said:
                 over[one.role] = time.monotonic()
             elif "done" in said:
                 records = said["done"].pop("records")
@@ -143,6 +155,8 @@ class Hosts:
 
         def stop() -> bool:
             nonlocal stopped
+            if progress is not None:
+                progress(max(0, time.monotonic_ns() - start_ns))
             early = "receiver" in over and time.monotonic() - over["receiver"] > _EARLY_SEC
             if not stopped and (len(over) == len(pair) or early):
                 stopped = True
@@ -230,6 +244,10 @@ def _measured(
     if path:
         found["path_rtt_us_least"] = path["rtt_us_least"]
         found["path_rtt_us_median"] = path["rtt_us_median"]
+        found["path_bytes"] = float(path["bytes"])
+        for name in ("rate_bits_per_sec", "retransmit_pct"):
+            if path[name] is not None:
+                found[f"path_{name}"] = path[name]
     return found
 
 

@@ -11,6 +11,9 @@ from tcpknee import human
 _OFF_PCT = 20.0
 """A path this far from what the scenario expects is worth a warning."""
 
+_PACKET_BYTES, _PAYLOAD_BYTES = 1500, 1448
+"""Rates of scenarios are those of IP packets."""
+
 
 def lines(meta: Mapping[str, Any]) -> Iterator[str]:
     """Of `run.json`; none where nothing was run yet."""
@@ -22,14 +25,29 @@ def lines(meta: Mapping[str, Any]) -> Iterator[str]:
     if found:
         middle, spread = statistics.median(found), " to ".join(human.quantity("time", f(found)) for f in (min, max))
         said.append(f"round trip without load {human.quantity('time', middle)} ({spread})")
+    rates = [measured["path_rate_bits_per_sec"] for _, measured in rows if "path_rate_bits_per_sec" in measured]
+    if rates:
+        said.append(f"rate {human.quantity('rate', statistics.median(rates))} of payload alone")
     clocks = [measured[f"{role}_clock_uncertainty_us"] for _, measured in rows for role in ("sender", "receiver")]
     said.append(f"clocks compared to within {human.quantity('time', max(clocks))}")
     yield " · ".join(said)
     if found:
-        expected = {cell["rtt_ns"] / 1e3 for cell in meta["cells"]}
-        for rtt_us in sorted(rtt_us for rtt_us in expected if abs(middle - rtt_us) > rtt_us * _OFF_PCT / 100):
+        yield from _others("its round trip without load takes", "path.rtt", "time", middle, _each(meta, "rtt_ns", 1e-3))
+    if rates:
+        rate = statistics.median(rates) * _PACKET_BYTES / _PAYLOAD_BYTES
+        yield from _others("its rate is", "path.rate", "rate", rate, _each(meta, "rate_bits_per_sec", 1.0))
+
+
+def _each(meta: Mapping[str, Any], name: str, factor: float) -> list[float]:
+    """What cells expect."""
+    return sorted({cell[name] * factor for cell in meta["cells"] if cell[name]})
+
+
+def _others(what: str, key: str, kind: str, found: float, expected: list[float]) -> Iterator[str]:
+    for value in expected:
+        if abs(found - value) > value * _OFF_PCT / 100:
             yield (
-                f"Warning: the path is another than expected: its round trip without load takes "
-                f"{human.quantity('time', middle)}, and path.rtt = {human.quantity('time', rtt_us)}. The figures are "
-                "those of the path; what the scenario says of it is not applied."
+                f"Warning: the path is another than expected: {what} {human.quantity(kind, found)}, and {key} = "
+                f"{human.quantity(kind, value)}. The figures are those of the path; what the scenario says of it is "
+                "not applied."
             )

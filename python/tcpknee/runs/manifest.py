@@ -145,12 +145,23 @@ def repetitions(engine: str, notes: Mapping[tuple[int, int], Mapping[str, Any]])
 
 
 def _path(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What was measured of a path before the repetitions of each block: the least of its round-trip times."""
-    blocks: dict[int, list[float]] = {}
+    """What was measured of a path before the repetitions of each block: the least of its round-trip times, and its rate
+    where that was measured."""
+    blocks: dict[int, dict[str, list[float]]] = {}
     for row in rows:
-        if (least_us := row["measured"].get("path_rtt_us_least")) is not None:
-            blocks.setdefault(row["rep"], []).append(least_us)
-    return [{"block": block, "rtt_us": min(found)} for block, found in sorted(blocks.items())]
+        for name, value in row["measured"].items():
+            if name.startswith("path_"):
+                blocks.setdefault(row["rep"], {}).setdefault(name, []).append(value)
+    return [
+        {
+            "block": block,
+            "rtt_us": min(found["path_rtt_us_least"]),
+            "rate_bits_per_sec": max(found.get("path_rate_bits_per_sec", [0.0])) or None,
+            "loss_pct": max(found["path_retransmit_pct"]) if "path_retransmit_pct" in found else None,
+            "bytes": sum(found["path_bytes"]),
+        }
+        for block, found in sorted(blocks.items())
+    ]
 
 
 def check_same(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> None:
