@@ -166,6 +166,7 @@ def test_a_host_that_cannot_make_a_setting_leaves_none_made(servers: Servers, tm
     ended = servers.knee(path, *PAIR, "--allow-host-settings", "--out", tmp_path / "run")
     assert ended.returncode == 2
     assert 'receiver b: a setting cannot be made: qdisc: got "sfq"; expected' in ended.stderr
+    assert not (tmp_path / "run").exists()
     assert all_settings(servers.lab) == before
 
 

@@ -432,7 +432,10 @@ def _run_in_memory(job: Job, meta: dict[str, Any], workers: int, watcher: Watche
     keys = _order(job, meta["engine"])
     session, began = manifest.session(workers), time.monotonic()
     looks = looking.Looking(job.ending, job.scenario.cells)
-    failures = _execute(job, meta["engine"], keys, 0, parts.__setitem__, workers, watcher, looks=looks)
+    try:
+        failures = _execute(job, meta["engine"], keys, 0, parts.__setitem__, workers, watcher, looks=looks)
+    finally:
+        session |= {"hosts": _of_hosts(job, watcher)} if job.told else {}
     if failures:
         raise failures[min(failures)]
     session |= {"wall_sec": round(time.monotonic() - began, 3), "repetitions": len(parts)}
@@ -442,6 +445,15 @@ def _run_in_memory(job: Job, meta: dict[str, Any], workers: int, watcher: Watche
     run = Run({"schema": 1, **meta, **told, "status": "complete", "sessions": [session]}, None, parts)
     run.meta = {**run.meta, "cells": _cautioned(job, run, workers, watcher)}
     return run
+
+
+def _of_hosts(job: Job, watcher: Watcher) -> dict[str, Any]:
+    """What the engine hosts says of both, for `run.json`; its warnings are told at once."""
+    for warning in job.told.get("warnings", ()):
+        watcher.caution(warning)
+    left_out = {"files", "settings"}
+    hosts = {role: one for role, one in job.told.items() if role != "warnings"}
+    return {role: {key: value for key, value in one.items() if key not in left_out} for role, one in hosts.items()}
 
 
 def _order(job: Job, engine: str, kept: Iterable[Key] = ()) -> list[Key]:
@@ -593,9 +605,8 @@ def _fill(
         done = folder.parts()
         session |= {"wall_sec": round(time.monotonic() - began, 3), "repetitions": len(done) - len(kept)}
         if job.told:
-            session["hosts"] = folder.write_hosts(job.told)
-            for warning in job.told.get("warnings", ()):
-                watcher.caution(warning)
+            session["hosts"] = _of_hosts(job, watcher)
+            folder.write_hosts(job.told)
         if done:
             with watcher.phase("Merging the tables"):
                 told = manifest.repetitions(name, folder.merge(meta, done))

@@ -136,22 +136,18 @@ class RunFolder:
         except OSError as error:
             raise cannot_write(self.path / "run.json", error, resumable=bool(self.parts())) from None
 
-    def write_hosts(self, told: Mapping[str, Any]) -> dict[str, Any]:
-        """What an engine says of two hosts, for `run.json`. A file of each has the files of that host, by which the
-        doctor judges it. Raises `RunFolderError`."""
-        kept: dict[str, Any] = {}
-        for role, one in told.items():
-            if role not in OF_HOSTS:
+    def write_hosts(self, told: Mapping[str, Any]) -> None:
+        """A file for each of two hosts with the files that it sent, by which the doctor judges it. Raises
+        `RunFolderError`."""
+        for role, name in OF_HOSTS.items():
+            if role not in told:
                 continue
-            name = OF_HOSTS[role]
+            taken = {"format": "tcpknee-host-files", "version": 1, "taken_unix_ns": time.time_ns()}
             try:
                 with new_file(self._writing, name) as file:
-                    taken = {"format": "tcpknee-host-files", "version": 1, "taken_unix_ns": time.time_ns()}
-                    file.write(json.dumps({**taken, **one["files"]}).encode())
+                    file.write(json.dumps({**taken, **told[role]["files"]}).encode())
             except OSError as error:
                 raise cannot_write(self.path / name, error, resumable=bool(self.parts())) from None
-            kept[role] = {key: value for key, value in one.items() if key not in {"files", "settings"}}
-        return kept
 
     @contextmanager
     def writing_part(self, key: Key) -> Iterator[_core.Part]:
