@@ -16,7 +16,7 @@ from tcpknee.cli.app import app
 ADDS = {"record", "assign", "import"}
 """Commands that add files to a folder, next to what it holds, and say so."""
 
-KEEPS = {"trace", "profile", "conform", "gallery", "fleet synthesize"}
+KEEPS = {"trace", "profile", "conform", "gallery", "gate", "fleet synthesize"}
 """Those whose folder has to be new or empty: what was measured there is never replaced."""
 
 FORCED = {
@@ -32,6 +32,7 @@ FORCED = {
     "fleet compare": ["fleet", "compare", "run", "--by", "algorithm", "--out", "comparison"],
     "fleet connections": ["fleet", "connections", "run", "--out", "connections"],
     "fleet report": ["fleet", "report", "run", "--by", "algorithm", "--out", "there"],
+    "redteam": ["redteam", "reno", "--out", "there"],
     "report": ["report", "run", "--out", "there"],
     "run": ["run", "s.toml", "--out", "run"],
     "snapshot": ["snapshot", "--out", "there"],
@@ -39,7 +40,7 @@ FORCED = {
 }
 """Words of a call of every other command, whose --out is there."""
 
-SLOW = {"calibrate", "whatif", "fleet compare", "fleet report"}
+SLOW = {"calibrate", "redteam", "whatif", "fleet compare", "fleet report"}
 """Of these, what takes long or needs more than a run; that --force goes on is seen by the others."""
 
 

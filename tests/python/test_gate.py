@@ -114,13 +114,13 @@ def test_a_finding_is_shown_by_its_scenario(tmp_path: Path) -> None:
 def test_two_runs_give_the_same_bytes(tmp_path: Path) -> None:
     mine = tmp_path / "mine.c"
     mine.write_text((UNFAIR / "never_backs_off.c").read_text(encoding="utf-8"), encoding="utf-8")
-    outs = [gated(tmp_path, "./mine.c", "--junit", "junit.xml", out=name)[0].out for name in ("a", "b")]
+    outs = [gated(tmp_path, "./mine.c", "--junit", f"{name}.xml", out=name)[0].out for name in ("a", "b")]
     assert outs[0] == outs[1]
     files = sorted(path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*") if path.is_file())
     assert {"gate.json", "report.html", "report.md", "junit.xml", "badge.json", "one.toml"} <= {str(f) for f in files}
     for file in files:
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes(), file
-    (whole,) = {(tmp_path / "junit.xml").read_bytes(), (tmp_path / "a/junit.xml").read_bytes()}
+    (whole,) = {(tmp_path / name).read_bytes() for name in ("a.xml", "b.xml", "a/junit.xml")}
     assert len(ElementTree.fromstring(whole).findall("testcase")) == 2
 
 
@@ -206,6 +206,8 @@ def test_no_old_finding_stays_in_a_folder(tmp_path: Path) -> None:
     (tmp_path / "out/finding-one.toml").write_text("", encoding="utf-8")
     done, _ = gated(tmp_path, "reno")
     assert done.code == 2 and "--out: out is not empty" in done.err
+    done, _ = gated(tmp_path, "reno", "--junit", "suite.toml", out="new")
+    assert done.code == 2 and "--junit: suite.toml is there already" in done.err
 
 
 def test_markdown_is_for_a_comment(tmp_path: Path) -> None:

@@ -106,6 +106,8 @@ def command(
 
     from . import running
 
+    if junit is not None and junit.exists():
+        raise click.UsageError(f"--junit: {junit} is there already; expected a name that is free.")
     rows = suites.find(suite or "rfc9743")
     stem = re.sub(r"[^\w.-]+", "-", Path(algorithm.partition("@")[0]).stem)
     folder = out or next_free(running.RUNS, f"gate-{stem}")
