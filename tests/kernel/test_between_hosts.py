@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -122,6 +123,12 @@ def helpers(lab: Lab) -> list[int]:
     return found
 
 
+def is_sending(lab: Lab) -> bool:
+    """Has a connection to the receiver carried a megabyte, but for those of ssh?"""
+    told = run("ip", "netns", "exec", lab.receiver, "ss", "-tinH", "sport != :2222")
+    return any(int(count) > 1_000_000 for count in re.findall(r"bytes_received:(\d+)", told))
+
+
 HOSTS = ("--engine", "hosts", "--sender", "a", "--receiver", "b", "-q")
 
 
@@ -156,6 +163,7 @@ def test_a_receiver_that_dies_ends_the_run_in_order_and_resume_goes_on(servers: 
         parts = tmp_path / "run/parts"
         until(lambda: parts.is_dir() and len(list(parts.iterdir())) >= 1, "one repetition is finished")
         until(lambda: len(helpers(servers.lab)) == 2, "both helpers run")
+        until(lambda: is_sending(servers.lab), "the next one is under way")
         os.kill(max(helpers(servers.lab)), signal.SIGKILL)
         _, stderr = knee.communicate(timeout=PATIENCE_SEC)
     assert knee.returncode == 2
@@ -194,3 +202,15 @@ def test_a_host_key_that_is_unknown_is_told_in_the_words_of_ssh(servers: Servers
         known.write_text(text, encoding="utf-8")
     assert done.returncode == 2
     assert "Host key verification failed" in done.stderr
+
+
+def test_a_route_that_sets_another_algorithm_is_named(servers: Servers, tmp_path: Path) -> None:
+    route = ("10.77.2.2", "via", "10.77.1.1", "congctl", "reno")
+    run("ip", "-n", servers.lab.sender, "route", "add", *route)
+    try:
+        (tmp_path / "path.toml").write_text(SCENARIO.replace('["reno", "cubic"]', '"cubic"'), encoding="utf-8")
+        done = servers.knee(tmp_path / "path.toml", *HOSTS, "--out", tmp_path / "run")
+    finally:
+        run("ip", "-n", servers.lab.sender, "route", "del", *route)
+    assert done.returncode == 2
+    assert 'flow.0.algorithm = "cubic": the connection ran "reno", which a route of that host sets' in done.stderr

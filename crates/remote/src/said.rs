@@ -1,5 +1,6 @@
 //! What the helper says.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use knee_clock::monotonic_ns;
@@ -49,6 +50,8 @@ pub struct Done {
     /// By flow number: bytes read, and when it was opened, established, complete and closed, since the start.
     pub progress: Vec<(u64, [Option<u64>; 4])>,
     pub reports: Vec<EndReport>,
+    /// What each connection ran, by flow number.
+    pub congestion: BTreeMap<u32, String>,
     /// Samples that were taken, and those left out because there was no time for them.
     pub samples: u64,
     pub missed: u64,

@@ -45,6 +45,24 @@ impl Open {
     }
 }
 
+/// Longest name of a congestion control, with the byte that ends it.
+const NAME_BYTES: usize = 16;
+
+impl Open {
+    /// What each connection runs, by its flow's number: a route may have a say in it.
+    pub fn congestion(&self) -> BTreeMap<u32, String> {
+        let open = self.0.lock().expect("nobody panics with it");
+        let name = |fd: &OwnedFd| {
+            let name = read_option(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, NAME_BYTES);
+            let end = name.iter().position(|&byte| byte == 0);
+            String::from_utf8_lossy(&name[..end.unwrap_or(name.len())]).into_owned()
+        };
+        open.iter()
+            .map(|(&number, fd)| (number, name(fd)))
+            .collect()
+    }
+}
+
 /// Which attribute a congestion control's own words come in.
 pub fn attribute_of(called: &str) -> u16 {
     match called {

@@ -232,6 +232,7 @@ impl Prepared {
             ended_ns,
             progress: self.flows.iter().map(progress).collect(),
             reports,
+            congestion: open.congestion(),
             samples: records.count,
             missed: records.missed,
             records_bytes: records.bytes.len(),

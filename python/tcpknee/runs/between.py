@@ -89,6 +89,7 @@ class Hosts:
         said = [(json.dumps(done[one.role]["said"]), done[one.role]["records"]) for one in pair]
         output = self.job.scenario.between_hosts(index, rep, *said)
         found = tables.of_lab(output, self.cells[index]["samples"])
+        self._check_ran(index, done["sender"]["said"]["congestion"], found["flows"].to_pylist())
         self.host_settings.check()
         measured, warnings = _measured(before, after, done, path), list(output.warnings)
         warnings += _doubts(measured)
@@ -116,6 +117,18 @@ class Hosts:
             v6=self.v6,
         )
         return ports
+
+    def _check_ran(self, index: int, ran: Mapping[str, str], flows: Sequence[Mapping[str, Any]]) -> None:
+        """Refuses figures of another algorithm than was asked for: a route's comes before a socket's."""
+        variants = self.job.scenario.variants(index)
+        for flow in flows:
+            asked, got = variants[flow["algorithm"]][0], ran.get(str(flow["flow"]))
+            if got and got != asked:
+                raise EngineError(
+                    f'{self.sender.where}: flow.{flow["group"]}.algorithm = "{flow["algorithm"]}": the connection ran '
+                    f'"{got}", which a route of that host sets before any socket (`ip route show`, congctl). Take it '
+                    "out of the route, or compare what the route sets."
+                )
 
     def _far(self, role: str, port: int | None) -> str | None:
         """Where the far end listens, as Rust writes addresses."""
