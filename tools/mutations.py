@@ -178,10 +178,12 @@ def noticed(patch: Path, answers: dict[str, tuple[str, float]]) -> tuple[str, fl
     try:
         build()
         built = time.monotonic()
-        for name, result, _ in ask(in_order(answers)):
+        order = in_order(answers)
+        for name, result, _ in ask(order):
             if result != answers.get(name, ("", 0.0))[0]:
                 return name if name.startswith("kept") else f"{name}: {result}", time.monotonic() - built
-        return "nothing", time.monotonic() - built
+            order.remove(name)
+        return f"not asked: {len(order)}" if order else "nothing", time.monotonic() - built
     except subprocess.CalledProcessError:
         return "it does not build", time.monotonic() - begun
     finally:
