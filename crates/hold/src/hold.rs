@@ -16,7 +16,7 @@ use std::time::Duration;
 use nix::fcntl::{Flock, FlockArg};
 use serde_json::{Value, json};
 
-use super::change::{Back, Change, Place, reason, shown};
+use super::change::{Back, Change, reason, shown};
 use super::setting::{Order, Setting};
 use super::watchdog::{Answer, Lines, Next, Watchdog, all_back};
 
@@ -38,7 +38,7 @@ pub fn hold(orders: Stdin, mut answers: impl Write) -> i32 {
         Err(why) => return refused(&mut answers, &why, &[]),
     };
     // The watchdog has them too: another test waits until all is as it was.
-    let _locks = match locks(&changes) {
+    let _locks = match locks(&settings) {
         Ok(locks) => locks,
         Err(why) => return refused(&mut answers, &why, &[]),
     };
@@ -111,11 +111,12 @@ fn planned(settings: &[Setting]) -> Result<Vec<Change>, String> {
     Ok(changes)
 }
 
-/// Of two that hold a sysctl, the one that ends last would leave what it found.
-fn locks(changes: &[Change]) -> Result<Vec<Flock<File>>, String> {
+/// Of two that hold a sysctl, the one that ends last would leave what it found. One that is as wanted already is held too:
+/// another test would put it back.
+fn locks(settings: &[Setting]) -> Result<Vec<Flock<File>>, String> {
     let mut found = Vec::new();
-    for change in changes {
-        if let Place::Sysctl(name) = &change.place {
+    for setting in settings {
+        if let Setting::Sysctl { name, .. } = setting {
             let path = format!("/proc/sys/{}", name.replace('.', "/"));
             let file = OpenOptions::new().write(true).open(path);
             let file = file.map_err(|error| format!("{name}: {}", reason(&error)))?;
