@@ -243,3 +243,17 @@ def test_a_finding_names_the_kernel_whose_rules_it_had(tmp_path: Path) -> None:
     assert len(one["changes"]) == 2 and "Linux 4.15, Linux 6.12" in done.out
     shown = (tmp_path / "out" / one["reproducer"]).read_text(encoding="utf-8")
     assert re.search(r'^kernel ?= "(4\.15|6\.12)"$', shown, re.MULTILINE), shown
+
+
+def test_the_base_has_a_kernel_of_its_own(tmp_path: Path) -> None:
+    """The same algorithm by the rules of two releases, of which the older finds losses by counting duplicates."""
+    lossy = TWO.replace('buffer = "1bdp"', 'buffer = "1bdp"\nloss = "2%"')
+    words = ("--kernel", "3.10", "--against-kernel", "7.2")
+    done, found = gated(tmp_path, "cubic", "--against", "cubic", *words, text=lossy)
+    assert found["facts"]["engine"] == "sim, Linux 3.10 beside Linux 7.2" and "(sim, Linux 3.10 beside" in done.out
+    assert found["rows"][0]["changes"][0]["ratio_better"]["mean"] != 1, "both had the rules of one kernel"
+
+
+def test_a_kernel_for_the_base_alone_is_refused(tmp_path: Path) -> None:
+    done, _ = gated(tmp_path, "cubic", "--against-kernel", "6.12")
+    assert done.code == 2 and "--against-kernel 6.12: got no kernels for --kernel; expected one." in done.err

@@ -53,6 +53,13 @@ def _seconds(context: click.Context, option: click.Parameter, given: str | None)
     shell_complete=completion.of(completion.kernels_and_releases, lists=True),
     help="Whose rules hold, or with --engine guest which kernels boot.",
 )
+@click.option(
+    "--against-kernel",
+    metavar="NAME",
+    default="",
+    shell_complete=completion.of(completion.kernels_and_releases),
+    help="The kernel of --against, beside the one of --kernel.",
+)
 @click.option("--seed", type=Whole(0, SEED_MAX), default=1, show_default=True, help="Of all chance, the same for both.")
 @click.option(
     "--budget", metavar="TIME", callback=_seconds, help="Begin no row after so long, such as 10min; missing rows fail."
@@ -76,6 +83,7 @@ def command(
     rfc9743: bool,
     engine: str,
     kernel: tuple[str, ...],
+    against_kernel: str,
     seed: int,
     budget: float | None,
     workers: int | None,
@@ -93,15 +101,20 @@ def command(
     \b
       knee gate ./mine.c --rfc9743
       knee gate ./tcp_cubic.c --against ./tcp_cubic.c@HEAD~1 --budget 10min --junit gate.xml
+      knee gate cubic --engine guest --kernel ~/linux@HEAD --against-kernel ~/linux@HEAD~1
     """
     if rfc9743 and suite not in (None, "rfc9743"):
         raise click.UsageError(f"--rfc9743: got it with --suite {suite}; expected one of them.")
+    if against_kernel and len(kernel) != 1:
+        raise click.UsageError(
+            f"--against-kernel {against_kernel}: got {len(kernel) or 'no'} kernels for --kernel; expected one."
+        )
     begun = time.monotonic()
     from tcpknee.gate import candidates, judging, report
     from tcpknee.gate import suite as suites
     from tcpknee.pages import gate_page
     from tcpknee.runs.folder import next_free
-    from tcpknee.runs.progress import Line
+    from tcpknee.runs.progress import Line, Phase
     from tcpknee.writing import replacing
 
     from . import running
@@ -115,6 +128,14 @@ def command(
         raise click.UsageError(
             f"--out: {folder} is not empty; expected a new folder, so that no old finding stays in it."
         )
+    if "guest" in engine.split(","):
+        from tcpknee.kernels import building
+
+        def built(name: str) -> str:
+            return building.name_of(name, lambda title: Phase(title, quiet=quiet, lines=True))
+
+        kernel = tuple(built(one) for one in kernel)
+        against_kernel = built(against_kernel) if against_kernel else ""
     new, base = candidates.of("knee gate", algorithm, against, folder)
     passed = True
     told: list[str] = []
@@ -127,6 +148,7 @@ def command(
             folder / name if "," in engine else folder,
             engine=name,
             kernels=kernel,
+            base_kernel=against_kernel,
             seed=seed,
             deadline=begun + budget if budget is not None else None,
             workers=workers,

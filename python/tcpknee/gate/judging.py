@@ -238,7 +238,8 @@ class Judged:
 
 @dataclass
 class Gate:
-    """What is asked. `deadline`: `time.monotonic` after which no row is begun; None: there is none."""
+    """What is asked. `deadline`: `time.monotonic` after which no row is begun; None: there is none. `base_kernel`: the
+    base's, by its rules or as a guest; empty: those of `kernels`."""
 
     suite: Suite
     new: Candidate
@@ -246,6 +247,7 @@ class Gate:
     folder: Path
     engine: str = "sim"
     kernels: Sequence[str] = ()
+    base_kernel: str = ""
     seed: int = 1
     deadline: float | None = None
     workers: int | None = None
@@ -284,17 +286,23 @@ class Gate:
             return replace(asked, verdict=NOT_RUN, worst=" ".join(str(error).split()))
         return self._with_finding(found, text)
 
-    def _text(self, row: Row, new: Candidate | None = None, text: str | None = None) -> str:
-        words = suites.put(text or row.scenario, (new or self.new).text, self.base.text)
-        seeded = f"seed = {self.seed}\n{words}"
-        return compose.with_kernels(seeded, self.kernels) if self.kernels else seeded
+    def _text(self, row: Row) -> str:
+        return self._with(suites.put(row.scenario, self.new.text, self.base.text), self.kernels)
+
+    def _base_text(self, text: str) -> str:
+        kernels = [self.base_kernel] if self.base_kernel else self.kernels
+        return self._with(suites.put(text, self.base.text, self.base.text), kernels)
+
+    def _with(self, text: str, kernels: Sequence[str]) -> str:
+        seeded = f"seed = {self.seed}\n{text}"
+        return compose.with_kernels(seeded, kernels) if kernels else seeded
 
     def _meanings(self, row: Row, text: str) -> OfRuns:
         texts = {"new": text}
-        if self.new != self.base:
-            texts["base"] = self._text(row, new=self.base)
+        if self.new != self.base or self.base_kernel:
+            texts["base"] = self._base_text(row.scenario)
         if row.harm:
-            texts["alone"] = self._text(row, text=suites.without_new(row.scenario))
+            texts["alone"] = self._base_text(suites.without_new(row.scenario))
         runs = {name: self._of(name, row, of_run) for name, of_run in texts.items()}
         # The same runs of the same seeds.
         runs.setdefault("base", runs["new"])
@@ -312,7 +320,7 @@ class Gate:
                 text,
                 file,
                 read_file=named_files.named_by(file),
-                kernels=cache.releases() if self.kernels else {},
+                kernels=cache.releases() if self.kernels or self.base_kernel else {},
                 algorithms=of_files,
             )
         except ScenarioError as error:
@@ -370,11 +378,16 @@ class Gate:
         with replacing(self.folder / name, make=True) as file:
             file.write(text.encode())
 
+    @property
+    def ran_on(self) -> str:
+        """`guest, Linux 7.2 beside Linux 6.12`."""
+        kernels = ", ".join([self.engine, *(f"Linux {one}" for one in self.kernels)])
+        return kernels + (f" beside Linux {self.base_kernel}" if self.base_kernel else "")
+
     @cached_property
     def title(self) -> str:
         """`bbr3 beside cubic: The criteria of RFC 9743`; of another engine than the simulator with that."""
-        kernels = "".join(f", Linux {one}" for one in self.kernels)
-        where = f" ({self.engine}{kernels})" if self.engine != "sim" or kernels else ""
+        where = f" ({self.ran_on})" if self.ran_on != "sim" else ""
         return f"{self.new.label} beside {self.base.label}: {self.suite.title}{where}"
 
 

@@ -79,7 +79,7 @@ def facts(gate: Gate) -> list[tuple[str, str]]:
         ("algorithm", gate.new.words),
         ("against", gate.base.words),
         ("suite", f"{gate.suite.name}, of {gate.suite.date}: {gate.suite.source}"),
-        ("engine", ", ".join(filter(None, (gate.engine, *(f"Linux {one}" for one in gate.kernels))))),
+        ("engine", gate.ran_on),
         ("seed", str(gate.seed)),
         ("version", f"tcpknee {provenance.engine_version()}"),
         ("harm", f"counts from {HARM_MARGIN:.0%} more than the base's own; ours"),
