@@ -19,7 +19,7 @@ import probes
 from building import run
 from lab import Lab
 from test_between_hosts import Servers, servers  # noqa: F401
-from waiting import until
+from waiting import PATIENCE_SEC, until
 
 SCENARIO = """
 title = "Set for a while"
@@ -193,6 +193,6 @@ def test_a_connection_that_is_lost_in_mid_run_leaves_both_hosts_as_before(server
         began = time.monotonic()
         until(lambda: all_settings(servers.lab) == before, "both hosts are as before")
         assert time.monotonic() - began < 10
-        said, _ = front.communicate(timeout=30)
+        said, _ = front.communicate(timeout=PATIENCE_SEC)
     assert front.returncode == 2
     assert "out of reach. What was finished is kept; go on with --resume." in said
