@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +17,7 @@ from tcpknee.evidence.stats import LEAST_TO_LOOK, Unit
 from tcpknee.evidence.verdicts import Pair, Side, Verdict, compare
 from tcpknee.pages import summary
 from tcpknee.pages.run import ReportRun
-from tcpknee.runs import api, ending, engines, looking, output, pool, tables
+from tcpknee.runs import api, drift, ending, engines, looking, output, pool, tables
 from tcpknee.runs.ending import Ending
 from tcpknee.runs.looking import Looking
 
@@ -33,6 +35,14 @@ def test_a_linear_drift_cancels() -> None:
                 for place, member in enumerate(drawn):
                     ranks[member] += block * members + place
             assert len(set(ranks.tolist())) == 1
+
+
+def test_ratios_keep_the_square_of_a_linear_drift() -> None:
+    """As docs/hosts.md says: 0.04 % of 2 % from run to run."""
+    logs = np.zeros(2)
+    for place, member in enumerate(blocks.order(2, 0, 1) + blocks.order(2, 1, 1)):
+        logs[member] += np.log1p(0.02 * place) / 2
+    assert abs(np.diff(logs)[0]) == pytest.approx(0.0004, rel=0.1)
 
 
 def test_orders_are_drawn_from_the_seed() -> None:
@@ -139,6 +149,50 @@ def test_drift_finds_steps_and_slopes() -> None:
     assert not blocks.drifts({"rate": step[:7]}), "fewer blocks tell nothing"
     gaps = np.r_[step, np.full(4, np.nan)]
     assert blocks.drifts({"rate": gaps})[0].blocks == 16
+    less = {"rate": step[:9], "rtt": noise[:9]}
+    assert not blocks.drifts(less), "9 blocks are too few for two quantities"
+    assert [one.what for one in blocks.drifts({**less, "loss": noise})] == ["loss"], "what has enough of them is told"
+
+
+@pytest.mark.parametrize("of", [1, 2, 6, 7, 23])
+def test_the_least_number_of_blocks_can_show_a_drift(of: int) -> None:
+    n = blocks.least_to_tell(of)
+    assert n == {1: 8, 2: 10, 6: 10, 7: 12, 23: 12}[of]
+    found = blocks.drifts({f"quantity {number}": np.arange(float(n)) for number in range(of)})
+    assert len(found) == of and all(one.shown for one in found)
+
+
+def test_a_drift_from_zero_is_told() -> None:
+    """Ranks need no positive values; a multiple of 0 there is none."""
+    loss = np.r_[np.zeros(8), np.full(8, 5.0)]
+    [found] = blocks.drifts({"loss": loss})
+    assert found.shown and found.after == 8 and found.more and found.change is None
+    assert found.json()["change_pct"] is None
+    [found] = blocks.drifts({"loss": loss[::-1]})
+    assert found.shown and not found.more and found.change == 0
+
+
+class _Group:
+    """What drift asks of a group."""
+
+    workload = "bulk"
+
+    def __init__(self, goodputs: list[float]) -> None:
+        self.reps = np.arange(len(goodputs))
+        self.values = {"goodput_bits_per_sec": np.array(goodputs), "min_rtt_us": np.full(len(goodputs), np.nan)}
+        self.metrics = dict.fromkeys(self.values)
+
+
+def test_a_group_that_got_nothing_in_a_block_counts_too() -> None:
+    groups = [_Group([4.0] * 6 + [0.0] * 6), _Group([4.0] * 12), _Group([np.nan] + [4.0] * 11)]
+    run: Any = SimpleNamespace(meta={"engine": "kernel"}, summary=SimpleNamespace(groups=groups))
+    run.drifts = drift.of_run(run)
+    [line] = drift.lines(run)
+    assert "goodput is 0.500× after block 5 of 11" in line, "the first block is one that a group lacks"
+    for group in groups:
+        group.reps, group.values = group.reps[:5], {name: some[:5] for name, some in group.values.items()}
+    run.drifts = drift.of_run(run)
+    assert list(drift.lines(run)) == ["Drift of the path: not told by 5 blocks of goodput; by 8 and more it is."]
 
 
 def test_a_steady_path_is_said_to_drift_in_few_runs() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tcpknee import human
-from tcpknee.evidence.blocks import LEAST_TO_TELL, Drift, drifts
+from tcpknee.evidence.blocks import Drift, drifts, least_to_tell
 from tcpknee.evidence.metrics import BY_NAME, primary
 
 from . import engines
@@ -32,7 +32,11 @@ def of_run(run: Run) -> list[Drift]:
     """What the test says of each quantity; none where time is virtual, whose path is the same again."""
     if not engines.in_real_time(run.meta["engine"]):
         return []
-    return drifts({**_probed(run.meta), **_measured(run.summary.groups)})
+    return drifts(_quantities(run))
+
+
+def _quantities(run: Run) -> dict[str, Floats]:
+    return {**_probed(run.meta), **_measured(run.summary.groups)}
 
 
 def probed(meta: Mapping[str, Any], name: str) -> list[float]:
@@ -45,19 +49,25 @@ def _probed(meta: Mapping[str, Any]) -> dict[str, Floats]:
 
 
 def _measured(groups: Sequence[Group]) -> dict[str, Floats]:
-    """Of each metric that matters most to some group, and that of the path which each has: the geometric mean over the
-    groups in each block, beside each group's own over all blocks. Blocks that a group lacks say nothing."""
+    """Of each metric that matters most to some group, and that of the path which each has: the mean over the groups in
+    each block, beside each group's own over all blocks. Blocks that a group lacks say nothing."""
     names = dict.fromkeys(name for group in groups for name in (*primary(group.workload), *_OF_EVERY_FLOW))
     return {BY_NAME[name].label: values for name in names if (values := _over_blocks(name, groups)) is not None}
 
 
 def _over_blocks(name: str, groups: Sequence[Group]) -> Floats | None:
-    having = [group for group in groups if name in group.metrics and np.all(group.values[name] > 0)]
+    known = [
+        {rep: value for rep, value in zip(group.reps.tolist(), group.values[name].tolist(), strict=True) if value >= 0}
+        for group in groups
+        if name in group.metrics
+    ]
+    # One that is 0 throughout has nothing that its blocks could stand beside.
+    having = [by_rep for by_rep in known if any(by_rep.values())]
     if not having:
         return None
-    common = sorted(set.intersection(*(set(group.reps.tolist()) for group in having)))
-    logs = [np.log(group.values[name][np.isin(group.reps, common)]) for group in having]
-    found: Floats = np.exp(np.mean([one - one.mean() for one in logs], axis=0))
+    common = sorted(set.intersection(*map(set, having)))
+    every = np.array([[by_rep[rep] / np.mean(list(by_rep.values())) for rep in common] for by_rep in having])
+    found: Floats = every.mean(axis=0)
     return found
 
 
@@ -66,15 +76,17 @@ def lines(run: Run) -> Iterator[str]:
     blocks = len({rep for group in run.summary.groups for rep in group.reps.tolist()})
     if not engines.in_real_time(run.meta["engine"]) or blocks < 2:
         return
-    if blocks < LEAST_TO_TELL:
-        yield f"Drift of the path: not told by {blocks} blocks; by {LEAST_TO_TELL} and more it is."
-        return
+    quantities, told = _quantities(run), {one.what for one in run.drifts}
+    if untold := [what for what in quantities if what not in told]:
+        enough = least_to_tell(len(quantities))
+        yield f"Drift of the path: not told by {blocks} blocks of {' and '.join(untold)}; by {enough} and more it is."
     shown = [one for one in run.drifts if one.shown]
     for one in shown:
+        times = f"{human.digits(one.change)}×" if one.change is not None else "more" if one.more else "less"
         yield (
-            f"Drift of the path: {one.what} is {human.digits(one.change)}× after block {one.after} of {one.blocks} (by "
+            f"Drift of the path: {one.what} is {times} after block {one.after} of {one.blocks} (by "
             f"chance in {human.digits(100 * one.chance, 2)} % of runs). Each block has every cell and the next one has "
             "them in the opposite order, so that no cell is favoured by it; intervals are wider for it."
         )
-    if run.drifts and not shown:
+    if told and not shown:
         yield f"Drift of the path: none shown over {blocks} blocks, of {' and '.join(one.what for one in run.drifts)}."
