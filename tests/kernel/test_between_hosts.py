@@ -147,7 +147,8 @@ def test_a_scenario_runs_between_two_hosts_over_ssh(servers: Servers, tmp_path: 
     assert len(samples) > 4 * 50
     assert all(row["rcvbuf_bytes"] for row in samples[10:])
     meta = json.loads((tmp_path / "run/run.json").read_text(encoding="utf-8"))
-    assert meta["hosts"] == {"sender": "a", "receiver": "b", "address": None, "port": 0, "netem": False}
+    named = {"sender": "a", "receiver": "b", "address": None, "port": 0}
+    assert meta["hosts"] == {**named, "netem": False, "allow_host_settings": False}
     assert meta["labs"][0]["addresses"] == {"receiver": "10.77.2.2", "sender": "10.77.1.2"}
     measured = meta["repetitions"][0]["measured"]
     assert 0 < measured["path_rtt_us_least"] < 5_000
@@ -173,7 +174,7 @@ def test_a_receiver_that_dies_ends_the_run_in_order_and_resume_goes_on(servers: 
     until(lambda: not helpers(servers.lab), "the other helper is gone as well")
     kept = len(json.loads((tmp_path / "run/run.json").read_text(encoding="utf-8"))["sessions"])
     assert kept == 1
-    done = servers.knee("--resume", "--out", tmp_path / "run", "-q")
+    done = servers.knee("--resume", *HOSTS, "--out", tmp_path / "run")
     assert done.returncode == 0, done.stderr
     assert tcpknee.open(tmp_path / "run").flows.arrow().num_rows == 4
 

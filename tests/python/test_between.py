@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,8 +11,10 @@ from pathlib import Path
 import pytest
 
 import tcpknee
-from tcpknee.errors import EngineError, KernelUnsupported, UsageError
-from tcpknee.remote import transport
+from tcpknee.cli import running
+from tcpknee.cli.options import Options
+from tcpknee.errors import EngineError, KernelUnsupported, RunFolderError, UsageError
+from tcpknee.remote import helper, transport
 from tcpknee.runs import output
 from tcpknee.runs.pair import Pair
 
@@ -139,3 +142,49 @@ def test_a_host_that_ssh_cannot_reach_is_told_in_the_words_of_ssh(tmp_path: Path
     assert found.returncode == 2
     assert "receiver u@b: the connection by ssh is not there (Host key verification failed.)" in found.stderr
     assert "Traceback" not in found.stderr
+
+
+def begun(folder: Path, status: str, **hosts: object) -> Path:
+    """A run's folder that says it was made between these hosts."""
+    tcpknee.run(SHORT, out=folder)
+    file = folder / "run.json"
+    meta = json.loads(file.read_text(encoding="utf-8"))
+    names = {"sender": "evil", "receiver": "local", "address": None, "port": 0, "netem": False}
+    meta |= {"engine": "hosts", "status": status, "hosts": {**names, "allow_host_settings": False, **hosts}}
+    file.write_text(json.dumps(meta), encoding="utf-8")
+    return folder
+
+
+def test_a_folder_decides_neither_where_ssh_connects_nor_what_root_sets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connected: list[object] = []
+
+    def connect(*words: object, **_: object) -> None:
+        connected.append(words)
+        raise EngineError("connected")
+
+    monkeypatch.setattr(helper, "Connection", connect)
+    folder = begun(tmp_path / "run", "interrupted", netem=True, sender="evil\n")
+    with pytest.raises(UsageError, match=r"got no hosts; .*--sender evil\\n --receiver local --netem\.$"):
+        tcpknee.run(out=folder, resume=True)
+    for given in (Pair("a", "local", netem=True), Pair("evil", "local")):
+        with pytest.raises(RunFolderError, match="--resume: got --engine hosts --sender"):
+            tcpknee.run(out=folder, resume=True, hosts=given)
+    assert not connected
+
+
+def test_settings_of_hosts_are_the_same_in_all_of_a_run(tmp_path: Path) -> None:
+    folder = begun(tmp_path / "run", "interrupted", sender="local", allow_host_settings=True)
+    with pytest.raises(RunFolderError, match=r"was begun with --engine hosts .* --allow-host-settings"):
+        tcpknee.run(out=folder, resume=True, hosts=("local", "local"))
+
+
+def test_a_run_that_is_complete_needs_no_hosts_to_be_taken_up(tmp_path: Path) -> None:
+    assert tcpknee.run(out=begun(tmp_path / "run", "complete"), resume=True).meta["engine"] == "hosts"
+
+
+def test_what_goes_on_with_a_run_names_its_hosts() -> None:
+    options = Options(sender="a", receiver="b", port=7000, netem=True, allow_host_settings=True)
+    words = "knee run --allow-host-settings --sender a --receiver b --port 7000 --netem"
+    assert running.again(options) == words.split()

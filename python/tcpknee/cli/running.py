@@ -188,24 +188,26 @@ def end(runs: Sequence[Run], options: Options) -> int:
 
 def engine_words(options: Options) -> list[str]:
     """The words that choose the engine again."""
-    flags = {
-        "--bpf": options.bpf,
-        "--programs-as-root": options.programs_as_root,
-        "--allow-host-settings": options.allow_host_settings,
-    }
     return [
         *(["--engine", options.engine] if options.engine else []),
-        *(flag for flag, given in flags.items() if given),
+        *(["--bpf"] if options.bpf else []),
         *(["--kernel", ",".join(options.kernel)] if options.kernel else []),
         *(["--measure", ",".join(options.measure)] if options.measure else []),
-        *(word for name in PAIR if (value := getattr(options, name)) for word in _words(name, value)),
+        *_never_of_a_folder(options),
     ]
+
+
+def _never_of_a_folder(options: Options) -> list[str]:
+    """The words of what a run's folder does not decide: whom it connects to, and what is done as root."""
+    names = ("programs_as_root", "allow_host_settings", *PAIR)
+    return [word for name in names if (value := getattr(options, name)) for word in _words(name, value)]
 
 
 def again(options: Options) -> list[str]:
     """What goes on with a run, without the folder."""
     of_cluster = (("--cluster", options.cluster), ("--parts", options.parts))
-    return ["knee", "run", *(word for name, value in of_cluster if value for word in (name, value))]
+    words = (word for name, value in of_cluster if value for word in (name, value))
+    return ["knee", "run", *words, *_never_of_a_folder(options)]
 
 
 @contextmanager
@@ -232,7 +234,8 @@ def interruptible(out: Path, kept: str = "run.json", command: Sequence[str] = ("
 
 
 def _words(name: str, value: str | int | bool) -> list[str]:
-    return [f"--{name}"] if value is True else [f"--{name}", str(value)]
+    option = f"--{name.replace('_', '-')}"
+    return [option] if value is True else [option, str(value)]
 
 
 def dry_run(scenarios: Sequence[tuple[_core.Scenario, str]], options: Options) -> int:

@@ -97,13 +97,17 @@ def run(
         text, file = compose.toml(settings), "<keyword arguments>"
     elif resume and folder is not None:
         meta = RunFolder.open(folder).read_json()
+        if meta["engine"] == "hosts" and engine in (None, "hosts") and hosts is None:
+            if meta["status"] == "complete":
+                return Run(meta, folder)
+            raise UsageError(
+                f"{folder}: --resume: got no hosts; expected the options again that this run was begun with, because a "
+                "run's folder, which may be somebody else's, does not decide where ssh connects and what is set there. "
+                f"It says: {manifest.begun_with(meta)}."
+            )
         text, file, stored = meta["scenario"], meta["file"], True
         engine, bpf = engine or meta["engine"], bpf or meta.get("bpf", False)
         measure = measure or meta.get("measure", ())
-        if hosts is None and "hosts" in meta:
-            from .pair import Pair
-
-            hosts = Pair(**meta["hosts"])
     else:
         raise UsageError("run(): expected a scenario (a path or its text) or its keys as keyword arguments.")
     try:
@@ -314,7 +318,7 @@ def run_text(
         measure,
         guests,
         of_files,
-        pair.facts() if pair else None,
+        {**pair.facts(), "allow_host_settings": allow_host_settings} if pair else None,
     )
     has_programs = engine != "sim" and engines.runs_programs(scenario.cells)
     user = None

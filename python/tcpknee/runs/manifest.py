@@ -21,7 +21,7 @@ published          value, figure, source and line of each [[published]]
 engine             "sim", "kernel", "guest" or "hosts";  engine_version the version of tcpknee
 bpf                of the kernel engine: our build of each algorithm, also where the kernel has its own
 guests             of the guest engine: the kernels that were booted (`kernels.cache.Kernel`)
-hosts              of the engine hosts: sender, receiver, address, port, as they were given
+hosts              of the engine hosts: sender, receiver, address, port, netem, allow_host_settings, as they were given
 measure            of the kernel engine: the instruments for what a repetition costs the host, where there are some
 labs               of the kernel engine: the settings of each lab that differs from the others, as read back, what the
                    kernel calls each algorithm of the scenario, and where it has programs whom they ran as
@@ -55,6 +55,7 @@ from typing import Any
 
 from tcpknee import provenance
 from tcpknee.errors import RunFolderError
+from tcpknee.say import printable
 
 
 def describe(
@@ -173,8 +174,8 @@ def check_same(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> 
         )
     if any(old.get(name) != new.get(name) for name in ("engine", "bpf", "measure", "guests", "hosts")):
         raise RunFolderError(
-            f"{folder}: --resume: got {_engine(new)}; this run was begun with {_engine(old)}. Run it into another "
-            "--out, or leave the options out to go on as it was begun."
+            f"{folder}: --resume: got {begun_with(new)}; this run was begun with {begun_with(old)}. Run it into "
+            f"another --out, or {'give' if new['engine'] == 'hosts' else 'leave out'} the options as it was begun."
         )
     check_version(old, folder)
     if [cell["hash"] for cell in old["cells"]] != [cell["hash"] for cell in new["cells"]]:
@@ -193,12 +194,18 @@ def check_version(old: Mapping[str, Any], folder: Path) -> None:
         )
 
 
-def _engine(meta: Mapping[str, Any]) -> str:
+def begun_with(meta: Mapping[str, Any]) -> str:
+    """The options of the engine."""
     measured = f" --measure {','.join(meta['measure'])}" if meta.get("measure") else ""
     guests = ", ".join(f"{guest['name']} of {guest['built']}" for guest in meta.get("guests", ()))
     return (
         f"--engine {meta['engine']}{f' ({guests})' if guests else ''}"
         + (" --bpf" if meta.get("bpf") else "")
-        + "".join(f" --{name} {value}" for name, value in meta.get("hosts", {}).items() if value)
+        + "".join(_option(name, value) for name, value in meta.get("hosts", {}).items() if value)
         + measured
     )
+
+
+def _option(name: str, value: Any) -> str:
+    option = f" --{name.replace('_', '-')}"
+    return option if value is True else f"{option} {printable(value)}"
