@@ -99,6 +99,40 @@ def test_results_of_other_tools_are_rows_of_the_table(tmp_path: Path) -> None:
     assert told[0]["rows"][0]["metrics"]["goodput_bits_per_sec"]["mean"] == pytest.approx(39.8e6, rel=0.01)
 
 
+def test_flents_rrul_is_two_rows(tmp_path: Path) -> None:
+    """Its series have no number but a class, and what flent reckons of them stands beside them."""
+    rates = {"upload BE": 1, "upload BK": 2, "upload avg": 1.5, "upload sum": 3, "totals": 15}
+    rates |= {"download BE": 3, "download Torrent::1": 4, "download Torrent::2": 5, "download Torrent sum": 9}
+    results = {f"TCP {name}": [rate, rate] for name, rate in rates.items()}
+    units = {name: {"UNITS": "Mbits/s"} for name in (*results, "TCP upload BE::tcp_pacing_rate")}
+    results["TCP upload BE::tcp_pacing_rate"] = [100.0, 100.0]
+    results |= {"Ping (ms) UDP BE": [20.0, 20.0], "Ping (ms) ICMP": [30.0, 30.0], "Ping (ms) avg": [5.0, 5.0]}
+    metadata = {"NAME": "rrul", "T0": "2026-08-21T12:00:00.5Z", "SERIES_META": units, "STEP_SIZE": 0.2, "LENGTH": 1}
+    told = {"metadata": metadata, "raw_values": {}, "results": results, "version": 4, "x_values": [0.0, 0.2]}
+    file = tmp_path / "rrul.flent"
+    file.write_text(json.dumps(told), encoding="utf-8")
+    entry = reading.read(str(file))
+    found = {row.name: row.metrics["goodput_bits_per_sec"].mean for row in entry.rows}
+    assert found == {"rrul.flent, TCP upload": pytest.approx(3e6), "rrul.flent, TCP download": pytest.approx(12e6)}
+    assert entry.path is not None and entry.path["rtt_us"]["high"] == pytest.approx(20e3)
+
+
+def test_cells_of_a_run_are_told_apart_and_what_is_cut_is_said(tmp_path: Path) -> None:
+    """Each row has its cell, and the line of that cell."""
+    rates = ["2Mbit/s", "4Mbit/s", "8Mbit/s"]
+    flows = [{"algorithm": ["cubic", "reno"]}]
+    path = {"rate": rates, "rtt": "20ms"}
+    many = tcpknee.run(out=tmp_path / "many", duration="2s", sample_interval="100ms", path=path, flow=flows)
+    assert many.folder is not None
+    entry = reading.read(str(many.folder))
+    assert [(row.name, row.algorithm) for row in entry.rows] == [
+        (f"many, path.rate {rate}", algorithm) for rate in rates[:2] for algorithm in ("cubic", "reno")
+    ]
+    assert "Of 6 rows of its table, the first 4." in entry.notes
+    ends = [max(value for _, value in row.lines["delivery_rate_bits_per_sec"]) for row in entry.rows]
+    assert ends[0] < 3e6 < ends[2], "the line of another cell"
+
+
 def test_it_is_set_beside_a_run_that_is_complete(run: tcpknee.Run, tmp_path: Path) -> None:
     assert run.folder is not None
     ended = knee("run", "--resume", "--out", run.folder, "--beside", DATA / "test.flent", cwd=tmp_path)

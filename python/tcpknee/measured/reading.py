@@ -4,9 +4,9 @@ imported of one, a recording, or a run."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -18,18 +18,24 @@ from tcpknee.evidence.stats import Estimate, estimate
 from tcpknee.runs import api
 from tcpknee.runs.beside import Entry, Row
 from tcpknee.whatif import observation
-from tcpknee.whatif.series import measured
+from tcpknee.whatif.series import Series, measured
 
 from . import path, streams
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tcpknee.runs.summary import Group
+
+Found = TypeVar("Found")
+
 _MOST_ROWS = 4
-"""Of one source: connections beyond are said to be there."""
+"""Of one source: what is beyond is said to be there."""
 _LEAST_BYTES = 100_000
 """Below this a connection of a capture tells nothing of a path."""
 _BIN_SEC = 0.1
+_RECKONED_BY_FLENT = {"avg", "sum", "totals", "fairness"}
+"""The last words of series that are none of their own."""
 _OF_CAPTURE = "a capture does not tell the algorithm, with which a path would be fitted"
 
 Rows = list[dict[str, Any]]
@@ -61,43 +67,74 @@ def _of_folder(folder: Path) -> Entry:
 
 def _of_run(folder: Path) -> Entry:
     run = api.open(folder)
-    found = _of_recording(folder)
-    drawn = {row.algorithm: row.lines for row in found.rows}
-    rows = [
-        Row(
-            folder.name,
-            group.algorithm,
-            "repetition",
-            group.metrics,
-            drawn.get(group.algorithm, {}),
+    recording = observation.read([folder])
+    most: dict[tuple[str, str], Series] = {}
+    for seen in recording.paths:
+        cell, _, _ = seen.key.partition("/")
+        for series in seen.connections:
+            known = most.setdefault((cell, series.algorithm), series)
+            if series.segments > known.segments:
+                most[cell, series.algorithm] = series
+    rows = []
+    notes: list[str] = []
+    for group in _most(run.summary.groups, "rows of its table, the first", notes):
+        drawn = most.get((str(group.cell), group.algorithm))
+        rows.append(
+            Row(
+                ", ".join([folder.name, *_place(group)]),
+                group.algorithm,
+                "repetition",
+                group.metrics,
+                streams.lines(drawn) if drawn else {},
+            )
         )
-        for group in run.summary.groups[:_MOST_ROWS]
-    ]
-    return Entry(folder.name, f"run, {run.meta['engine']}", rows, found.path, found.notes)
+    seen = _carried_most(recording, notes)
+    return Entry(folder.name, f"run, {run.meta['engine']}", rows, path.fitted(seen), notes)
+
+
+def _place(group: Group) -> Iterator[str]:
+    """In which cell it is, and its name in that; its algorithm is told anyway."""
+    own = f"flow.{group.group}.algorithm"
+    yield from (f"{key} {value}" for key, value in group.axes.items() if key != own)
+    if group.name != group.algorithm:
+        yield group.name
 
 
 def _of_recording(folder: Path) -> Entry:
-    recording = observation.read([folder])
-    seen = max(recording.paths, key=lambda one: sum(series.segments for series in one.connections))
-    by_algorithm: dict[str, list[Any]] = {}
-    for series in seen.connections:
+    notes: list[str] = []
+    seen = _carried_most(observation.read([folder]), notes)
+    by_algorithm: dict[str, list[Series]] = {}
+    for series in sorted(seen.connections, key=lambda series: -series.segments):
         by_algorithm.setdefault(series.algorithm, []).append(series)
     rows = []
-    for algorithm, every in by_algorithm.items():
+    for algorithm, every in _most(
+        list(by_algorithm.items()), "algorithms, by what their largest connections sent, the first", notes
+    ):
         values = [{**measured(series), "min_rtt_us": series.least_rtt_us} for series in every]
-        most = max(every, key=lambda series: series.segments)
         rows.append(
             Row(
                 folder.name,
                 algorithm,
                 "connection",
                 _estimates({name: [one[name] for one in values] for name in values[0]}),
-                streams.lines(most),
+                streams.lines(every[0]),
             )
         )
-    others = len(recording.paths) - 1
-    notes = [f"Of {others + 1} paths the one that carried most, {seen.key}."] if others else []
-    return Entry(folder.name, "recording", rows[:_MOST_ROWS], path.fitted(seen), notes)
+    return Entry(folder.name, "recording", rows, path.fitted(seen), notes)
+
+
+def _carried_most(recording: observation.Recording, notes: list[str]) -> observation.Observed:
+    seen = max(recording.paths, key=lambda one: sum(series.segments for series in one.connections))
+    if len(recording.paths) > 1:
+        notes.append(f"The path, of {len(recording.paths)}, is the one that carried most: {seen.key}.")
+    return seen
+
+
+def _most(every: Sequence[Found], which: str, notes: list[str]) -> Sequence[Found]:
+    """As many of a source as are shown, and a note where there are more."""
+    if len(every) > _MOST_ROWS:
+        notes.append(f"Of {len(every)} {which} {_MOST_ROWS}.")
+    return every[:_MOST_ROWS]
 
 
 def _of_iperf3(label: str, tables: dict[str, pa.Table]) -> Entry:
@@ -144,14 +181,19 @@ def _of_flent(label: str, tables: dict[str, pa.Table]) -> Entry:
     for row in tables["flent_points"].to_pylist():
         if row["value"] is not None:
             points.setdefault(row["series"], []).append(row)
-    pings = [1e3 * row["value"] for name, found in points.items() if name.startswith("Ping") for row in found]
+    pings: list[float] = []
     sides: dict[str, list[Rows]] = {}
     for name, found in points.items():
-        # Sums and means that flent reckons of its series are none of their own.
-        if found[0]["units"] == "Mbits/s" and "::" in name and not name.endswith(("::avg", "::sum", "totals")):
-            sides.setdefault(name.partition("::")[0], []).append(found)
+        # As in `TCP upload::1`, `TCP upload BE`, `TCP download Torrent::6`, `Ping (ms) ICMP`.
+        protocol, side, *rest = [*name.replace("::", " ").split(), "", ""]
+        if {side, *rest} & _RECKONED_BY_FLENT or any(word.startswith("tcp_") for word in rest):
+            continue
+        if protocol == "Ping":
+            pings += [1e3 * row["value"] for row in found]
+        elif protocol == "TCP" and found[0]["units"] == "Mbits/s":
+            sides.setdefault(f"{protocol} {side}", []).append(found)
     if not sides:
-        raise UsageError(f"{label}: got no series in Mbits/s; expected a test of flent with transfers.")
+        raise UsageError(f"{label}: got no series of TCP in Mbits/s; expected a test of flent with transfers.")
     rows = []
     for side, members in sides.items():
         values = {"goodput_bits_per_sec": [sum(_mean(one) for one in members) * 1e6]}
@@ -162,7 +204,8 @@ def _of_flent(label: str, tables: dict[str, pa.Table]) -> Entry:
         rows.append(Row(f"{label}, {side}", "", "test", _estimates(values), drawn))
     rate = max(row.metrics["goodput_bits_per_sec"].mean for row in rows)
     seen = path.bounded(min(pings, default=None), rate, None, "flent tells no retransmissions, for a path to be fitted")
-    return Entry(label, "flent", rows[:_MOST_ROWS], seen, ["Latency is of its pings, beside the transfers."])
+    notes = ["Latency is of its pings, beside the transfers."]
+    return Entry(label, "flent", _most(rows, "rows, the first", notes), seen, notes)
 
 
 def _of_pcap(label: str, tables: dict[str, pa.Table]) -> Entry:
@@ -179,15 +222,13 @@ def _of_pcap(label: str, tables: dict[str, pa.Table]) -> Entry:
     names = ("goodput_bits_per_sec", "retransmit_pct")
     others = {"srtt_us_p50": "rtt_us_p50", "srtt_us_p95": "rtt_us_p95", "min_rtt_us": "rtt_us_min"}
     rows = []
-    for row in every[:_MOST_ROWS]:
+    notes = ["RTTs are those of single ACKs, not smoothed."]
+    for row in _most(every, "connections, by what they carried, the first", notes):
         values = {**{name: row[name] for name in names}, **{name: row[column] for name, column in others.items()}}
         known = {name: [float(value)] for name, value in values.items() if value is not None}
         number = row["connection"]
         drawn = streams.of_acks(acks.get(number, []), _BIN_SEC)
         rows.append(Row(f"{label} #{number}", "", "connection", _estimates(known), drawn))
-    notes = ["RTTs are those of single ACKs, not smoothed."]
-    if len(every) > _MOST_ROWS:
-        notes.append(f"Of {len(every)} connections the {_MOST_ROWS} that carried most.")
     return Entry(label, "capture", rows, path.bounded(*_of_rows(rows), _OF_CAPTURE), notes)
 
 
