@@ -76,6 +76,7 @@ WRITERS = {
     "doctor/snapshot/elsewhere.py": "as runs/labworker.py",
     "runs/host_settings.py": "as labworker.py",
     "runs/guest.py": "its protocol, through a guest",
+    "remote/transport.py": "it tells a helper, through a pipe",
     "runs/labworker.py": "its stdout is a pipe to the front, with lines of JSON",
     "live/watch/ending.py": "it gives a terminal back with bytes of its own",
 }

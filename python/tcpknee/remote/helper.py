@@ -18,7 +18,7 @@ from typing import Any
 
 from tcpknee.errors import EngineError
 
-from .transport import Connection, check_name
+from .transport import Connection, check_name, cut
 
 PATIENCE_SEC = 20.0
 """How long a helper may say nothing that was asked."""
@@ -27,6 +27,16 @@ _HEARTBEAT_SEC = 8.0
 """How often a helper hears something, which it ends without."""
 
 _PINGS = 10
+
+_MOST_LINE_BYTES = 32 << 20
+_MOST_RECORDS_BYTES = 576 << 20
+"""A helper leaves samples out from 512 MiB on; the last ones may take it beyond that."""
+
+_MOST_LEFT_BYTES = 4096
+"""Of a line that broke off, what is looked at."""
+
+_SLOWEST_BYTES_PER_SEC = 10_000
+"""Samples that come more slowly than this are given up."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +55,11 @@ class Helper:
     def __init__(self, role: str, name: str) -> None:
         self.role, self.name = role, check_name(f"--{role}", name)
         self.where = f"{role} {name}"
-        self._rest = b""
+        self._rest = bytearray()
+        self._looked = 0
+        self._done: dict[str, Any] | None = None
+        """Said already; its samples are still to come, until `_until`."""
+        self._until = 0.0
         self._heard = time.monotonic()
         self._connection = Connection(name, self.where)
         self._telling, self._ended = threading.Lock(), threading.Event()
@@ -60,8 +74,7 @@ class Helper:
         """Asks without waiting for an answer."""
         try:
             with self._telling:
-                self._connection.stdin.write(json.dumps({"ask": ask, **words}).encode() + b"\n")
-                self._connection.stdin.flush()
+                self._connection.write(json.dumps({"ask": ask, **words}).encode() + b"\n", PATIENCE_SEC)
         except (BrokenPipeError, ValueError):
             raise self._connection.lost(self._line_left()) from None
 
@@ -74,9 +87,13 @@ class Helper:
                 # One that the heartbeat asked for comes in between.
                 if "pong" not in said or said["pong"]["n"] == words.get("n"):
                     return next(iter(said.values()))
-        raise EngineError(
-            f"{self.where}: said nothing for {PATIENCE_SEC:.0f} s. The host or the way to it is gone or very slow; "
-            "what was finished is kept, go on with --resume."
+        raise self.late(PATIENCE_SEC)
+
+    def late(self, patience_sec: float) -> EngineError:
+        """It has not said in time what was to be said."""
+        return EngineError(
+            f"{self.where}: did not answer within {patience_sec:.0f} s. The host or the way to it is gone or very "
+            "slow; what was finished is kept, go on with --resume."
         )
 
     def hear(self, patience_sec: float) -> list[dict[str, Any]]:
@@ -108,38 +125,73 @@ class Helper:
                 self.tell("ping", n=0)
 
     def check_alive(self) -> None:
-        """Raises `EngineError` where nothing comes back."""
-        if time.monotonic() - self._heard > PATIENCE_SEC:
+        """Raises `EngineError` where nothing comes back, or samples come too slowly to wait for."""
+        now = time.monotonic()
+        if now - self._heard > PATIENCE_SEC:
             raise self._connection.lost()
+        if self._done is not None and now > self._until:
+            raise EngineError(
+                f"{self.where}: its samples come more slowly than {_SLOWEST_BYTES_PER_SEC / 1000:.0f} kB/s. Take a "
+                "faster way to the host, or fewer samples (sample_interval)."
+            )
+
+    @property
+    def is_delivering(self) -> bool:
+        """It has said that it is done, and its samples are on their way."""
+        return self._done is not None
 
     def _take(self) -> Iterator[dict[str, Any]]:
         """Whole messages of what was read."""
-        while b"\n" in self._rest:
-            line, rest = self._rest.split(b"\n", 1)
-            try:
-                said = json.loads(line)
-            except ValueError:
-                text = line.decode(errors="replace")
-                raise (
-                    self._connection.lost(text)
-                    if text.startswith("tcpknee-")
-                    else EngineError(
-                        f"{self.where}: said {line[:200]!r}, which is no line of the helper's; this is a defect."
-                    )
-                ) from None
-            if "done" in said:
-                length = said["done"]["records_bytes"]
-                if len(rest) < length:
+        while True:
+            if self._done is not None:
+                length = self._done["done"]["records_bytes"]
+                if len(self._rest) < length:
                     return
-                said["done"]["text"], said["done"]["records"] = line.decode(), rest[:length]
-                rest = rest[length:]
-            self._rest = rest
-            if "error" in said:
-                raise EngineError(f"{self.where}: {said['error']}.")
-            yield said
+                said, self._done = self._done, None
+                with memoryview(self._rest) as view:
+                    said["done"]["records"] = bytes(view[:length])
+                del self._rest[:length]
+                yield said
+                continue
+            end = self._rest.find(b"\n", self._looked)
+            if (len(self._rest) if end < 0 else end) > _MOST_LINE_BYTES:
+                raise EngineError(f"{self.where}: says a line of more than {_MOST_LINE_BYTES} bytes; it is no helper.")
+            if end < 0:
+                self._looked = len(self._rest)
+                return
+            line = bytes(self._rest[:end])
+            del self._rest[: end + 1]
+            self._looked = 0
+            said = self._read(line)
+            if "done" not in said:
+                yield said
+
+    def _read(self, line: bytes) -> dict[str, Any]:
+        try:
+            said: dict[str, Any] = json.loads(line)
+        except ValueError:
+            text = line.decode(errors="replace")
+            raise (
+                self._connection.lost(text)
+                if text.startswith("tcpknee-")
+                else EngineError(
+                    f"{self.where}: said {line[:200]!r}, which is no line of the helper's; this is a defect."
+                )
+            ) from None
+        if "error" in said:
+            raise EngineError(f"{self.where}: {cut(str(said['error']))}.")
+        if "done" in said:
+            length = said["done"]["records_bytes"]
+            if not 0 <= length <= _MOST_RECORDS_BYTES:
+                raise EngineError(
+                    f"{self.where}: got {length} bytes of samples; expected at most {_MOST_RECORDS_BYTES}."
+                )
+            self._done = said
+            self._until = time.monotonic() + PATIENCE_SEC + length / _SLOWEST_BYTES_PER_SEC
+        return said
 
     def _line_left(self) -> str:
-        return self._rest.split(b"\n")[0].decode(errors="replace")
+        return self._rest[:_MOST_LEFT_BYTES].split(b"\n")[0].decode(errors="replace")
 
     def compare_clocks(self) -> Clock:
         """Of several questions the one that was answered soonest: its answer was given between the asking and the

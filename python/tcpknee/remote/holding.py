@@ -24,6 +24,8 @@ _BEAT_SEC = 5.0
 _PATIENCE_SEC = 30.0
 """For an answer; a qdisc of many queues takes a second."""
 
+_MOST_LINE_BYTES = 4 << 20
+
 
 class Holder:
     """Root's process on a host, with settings that it holds."""
@@ -56,8 +58,7 @@ class Holder:
 
     def _tell(self, what: Mapping[str, Any]) -> None:
         try:
-            self._connection.stdin.write(json.dumps(what).encode() + b"\n")
-            self._connection.stdin.flush()
+            self._connection.write(json.dumps(what).encode() + b"\n", _PATIENCE_SEC)
         except (BrokenPipeError, ValueError):
             raise self._connection.lost() from None
 
@@ -73,6 +74,8 @@ class Holder:
                 if not read:
                     raise self._connection.lost(self._rest.decode(errors="replace"))
                 self._rest += read
+                if len(self._rest) > _MOST_LINE_BYTES:
+                    raise EngineError(f"{self.where}: who holds its settings says more than {_MOST_LINE_BYTES} bytes.")
         line, self._rest = self._rest.split(b"\n", 1)
         try:
             found = json.loads(line)

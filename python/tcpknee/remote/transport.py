@@ -10,9 +10,11 @@ import contextlib
 import hashlib
 import os
 import re
+import selectors
 import shlex
 import subprocess
-import tempfile
+import threading
+import time
 from pathlib import Path
 from typing import IO
 
@@ -63,8 +65,19 @@ _SSH = (
 )
 """Asks for nothing, and notices within 20 s that the host is gone. All else is as the user has it."""
 
-_NOISE_LINES = 100
+_BEGINNING_SEC = 120.0
+"""How long it may take until the helper is there: 4 MB over a slow line."""
+
+_END_SEC = 60.0
+"""How long a process of root's, which this one may not kill, may take to put settings back."""
+
+_NOISE_BYTES = 16 << 10
 """What a host may say before the shell does: the lines of its user's own start-up files."""
+
+_WORDS_BYTES = 4 << 10
+"""Of what ssh says about a connection, the end that is kept."""
+
+_LONGEST_WORDS = 300
 
 
 def check_name(option: str, name: str) -> str:
@@ -97,10 +110,8 @@ class Connection:
 
     def __init__(self, name: str, where: str, *, holds: bool = False) -> None:
         self.name, self.where, self.holds = name, where, holds
-        self._stack = contextlib.ExitStack()
         self._is_there = False
-        stderr = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
-        self.stderr: IO[str] = self._stack.enter_context(stderr)
+        self._words_of_ssh = bytearray()
         try:
             self._open()
         except BaseException:
@@ -113,13 +124,32 @@ class Connection:
             return
         take = f"{_AS_ROOT if self.holds else 'word=; root=; '}{_TAKE}"
         self._start(*_SSH, "--", self.name, f"exec /bin/sh -c {shlex.quote(take)}")
-        program = program_for(self._word(_MARK), self.where).read_bytes()
+        until = time.monotonic() + _BEGINNING_SEC
+        program = program_for(self._word(_MARK, until), self.where).read_bytes()
         self._is_there = True
+        sum_ = hashlib.sha256(program).hexdigest().encode()
         try:
-            self.stdin.write(b"%d %s\n%s" % (len(program), hashlib.sha256(program).hexdigest().encode(), program))
-            self.stdin.flush()
+            self.write(b"%d %s\n%s" % (len(program), sum_, program), until - time.monotonic())
         except BrokenPipeError:
             raise self.lost() from None
+
+    def write(self, data: bytes, patience_sec: float) -> None:
+        """Raises `BrokenPipeError` where nobody reads any more, `ValueError` behind `close`, and `EngineError` where it
+        is not taken in time."""
+        left, until = memoryview(data), time.monotonic() + patience_sec
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.stdin, selectors.EVENT_WRITE)
+            while left:
+                if not selector.select(max(0.0, until - time.monotonic())):
+                    raise self._slow(patience_sec)
+                with contextlib.suppress(BlockingIOError):
+                    left = left[os.write(self.stdin.fileno(), left) :]
+
+    def _slow(self, patience_sec: float) -> EngineError:
+        return EngineError(
+            f"{self.where}: took nothing in for {patience_sec:.0f} s. The host or the way to it is gone or very slow; "
+            "what was finished is kept, go on with --resume."
+        )
 
     def _words(self) -> list[str]:
         return ["hold"] if self.holds else []
@@ -142,7 +172,7 @@ class Connection:
                 words,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=self.stderr,
+                stderr=subprocess.PIPE,
                 # Ctrl-C in a terminal reaches this process only, which then ends its helpers in order.
                 start_new_session=True,
             )
@@ -152,43 +182,62 @@ class Connection:
             ) from None
         assert self.process.stdin is not None and self.process.stdout is not None
         self.stdin, self.stdout = self.process.stdin, self.process.stdout
+        os.set_blocking(self.stdin.fileno(), False)
+        self._listening = threading.Thread(target=self._keep_end, args=(self.process.stderr,), daemon=True)
+        self._listening.start()
 
-    def _word(self, mark: str) -> str:
+    def _keep_end(self, stderr: IO[bytes]) -> None:
+        """Reads what ssh and the host say beside the helper, and keeps the end of it."""
+        with stderr:
+            while read := os.read(stderr.fileno(), 1 << 16):
+                self._words_of_ssh += read
+                del self._words_of_ssh[:-_WORDS_BYTES]
+
+    def _word(self, mark: str, until: float) -> str:
         """What the shell says behind its mark; unbuffered, since what follows is the helper's."""
-        line = b""
-        for _ in range(_NOISE_LINES):
-            line = b""
-            while not line.endswith(b"\n"):
+        noise, at = bytearray(), 0
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.stdout, selectors.EVENT_READ)
+            while len(noise) < _NOISE_BYTES:
+                if not selector.select(max(0.0, until - time.monotonic())):
+                    raise EngineError(
+                        f"{self.where}: no command ran there within {_BEGINNING_SEC:.0f} s. Expected "
+                        f"`ssh {self.name} true` to end at once: see the start-up files of the shell there."
+                    )
                 read = os.read(self.stdout.fileno(), 1)
                 if not read:
                     raise self.lost()
-                line += read
-            words = line.decode(errors="replace").split()
-            if words[:1] == [_NO_ROOT]:
-                raise self.lost(" ".join(words))
-            if words[:1] == [mark]:
-                return " ".join(words[1:])
+                noise += read
+                if read != b"\n":
+                    continue
+                words = noise[at:].decode(errors="replace").split()
+                at = len(noise)
+                if words[:1] == [_NO_ROOT]:
+                    raise self.lost(" ".join(words))
+                if words[:1] == [mark]:
+                    return " ".join(words[1:])
         raise EngineError(
-            f"{self.where}: it says {line.decode(errors='replace').strip()!r} and more before any command runs. "
+            f"{self.where}: it says {cut(noise.decode(errors='replace'))!r} and more before any command runs. "
             "Expected a shell that prints nothing when it is no terminal: see its start-up files (~/.bashrc)."
         )
 
     def lost(self, said: str = "") -> EngineError:
         """How the connection ended, in the words of ssh or of the shell."""
         if said.startswith(_NO_ROOT):
-            who = said.removeprefix(_NO_ROOT).strip() or "this user"
+            who = cut(said.removeprefix(_NO_ROOT)) or "this user"
             return EngineError(
                 f"{self.where}: settings cannot be made there: {who} is not root, and `sudo -n true` is refused. "
-                "Nothing stays changed on either host. Allow it there without a password (sudoers: NOPASSWD), connect "
+                "Nothing was changed there. Allow it there without a password (sudoers: NOPASSWD), connect "
                 "as root, or leave --allow-host-settings and --netem out."
             )
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(2)
-        self.stderr.seek(0)
-        words = [line.strip() for line in self.stderr.read().splitlines() if line.strip()][-3:]
+            self._listening.join(2)
+        told = bytes(self._words_of_ssh).decode(errors="replace").splitlines()
+        words = [cut(line) for line in told if line.strip()][-3:]
         if said.startswith(_REFUSED):
             return EngineError(
-                f"{self.where}: the helper cannot be put there: it has {said.removeprefix(_REFUSED).strip()}"
+                f"{self.where}: the helper cannot be put there: it has {cut(said.removeprefix(_REFUSED))}"
                 f"{_last(words)}. Make room below /tmp, /var/tmp or $HOME, or allow programs there (mount option exec)."
             )
         if self.name != LOCAL and not self._is_there:
@@ -212,10 +261,18 @@ class Connection:
             try:
                 process.wait(3)
             except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        self._stack.close()
+                # Root's does not end by a word of this user's.
+                with contextlib.suppress(PermissionError):
+                    process.kill()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(_END_SEC)
 
 
 def _last(words: list[str]) -> str:
     return f" ({' / '.join(words)})" if words else ""
+
+
+def cut(text: str) -> str:
+    """Words of a host, no longer than a message may have them."""
+    text = text.strip()
+    return text if len(text) <= _LONGEST_WORDS else f"{text[:_LONGEST_WORDS]} ..."

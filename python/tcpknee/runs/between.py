@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from tcpknee.errors import Cancelled, EngineError, KernelUnsupported, TcpkneeError
-from tcpknee.remote.helper import Clock, Helper, helpers, listen, lock
+from tcpknee.remote.helper import PATIENCE_SEC, Clock, Helper, helpers, listen, lock
 from tcpknee.remote.transport import LOCAL
 
 from . import tables
@@ -84,7 +84,7 @@ class Hosts:
         start_ns = time.monotonic_ns() + _LEAD_NS + 4 * slowest_ns
         for one in reversed(pair):
             one.tell("start", at_ns=start_ns + before[one.role][0].offset_ns, far=far[one.role])
-        done = self._hear_out(start_ns, cancel, progress)
+        done = self._hear_out(index, start_ns, cancel, progress)
         after = {one.role: (one.compare_clocks(), one.ask("counters")) for one in pair}
         said = [(json.dumps(done[one.role]["said"]), done[one.role]["records"]) for one in pair]
         output = self.job.scenario.between_hosts(index, rep, *said)
@@ -149,20 +149,20 @@ class Hosts:
         return measured
 
     def _hear_out(
-        self, start_ns: int, cancel: Any, progress: Callable[[int], object] | None
+        self, index: int, start_ns: int, cancel: Any, progress: Callable[[int], object] | None
     ) -> dict[str, dict[str, Any]]:
         """What both said at the end. Until then they say nothing, since that might go over the path."""
         over: dict[str, float] = {}
         done: dict[str, dict[str, Any]] = {}
         pair = (self.sender, self.receiver)
         stopped = False
+        last_ns = start_ns + self.cells[index]["duration_ns"] + round(PATIENCE_SEC * 1e9)
 
         def take(one: Helper, said: dict[str, Any]) -> bool:
             if "over" in said:
                 over[one.role] = time.monotonic()
             elif "done" in said:
                 records = said["done"].pop("records")
-                said["done"].pop("text")
                 done[one.role] = {"said": said["done"], "records": records}
             return len(done) == len(pair)
 
@@ -175,6 +175,10 @@ class Hosts:
                 stopped = True
                 for one in pair:
                     one.tell("stop")
+            if time.monotonic_ns() > last_ns:
+                for one in pair:
+                    if one.role not in done and not one.is_delivering:
+                        raise one.late(PATIENCE_SEC)
             return cancel is not None and bool(cancel.cancelled)
 
         listen(pair, take, stop)

@@ -1,0 +1,147 @@
+"""What is heard from a host: bounds of time and memory, whatever the host says. A script stands for the helper."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tcpknee.errors import EngineError
+from tcpknee.remote import helper, transport
+from tcpknee.remote.helper import Helper
+from tcpknee.runs import between
+
+HELLO = "read -r _; echo '{\"hello\": {}}'\n"
+Start = Callable[..., Helper]
+
+
+@pytest.fixture
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    """A helper that does what a script of shell says behind its first answer."""
+    started: list[Helper] = []
+
+    def begin(script: str, role: str = "sender") -> Helper:
+        program = tmp_path / role
+        program.write_text(f"#!/bin/sh\n{HELLO}{script}\n", encoding="utf-8")
+        program.chmod(0o700)
+        monkeypatch.setattr(transport, "program_for", lambda *_: program)
+        started.append(Helper(role, "local"))
+        return started[-1]
+
+    yield begin
+    for one in started:
+        one.close()
+
+
+def test_samples_are_collected_without_reading_their_line_again(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = start('read -r _; echo \'{"done": {"records_bytes": 4000000}}\'; head -c 4000000 /dev/zero; read -r _')
+    lines: list[bytes] = []
+    loads = json.loads
+    monkeypatch.setattr(json, "loads", lambda line: (lines.append(line), loads(line))[1])
+    said = one.ask("start")
+    assert said["records"] == bytes(4_000_000)
+    assert len(lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("head -c 5000 /dev/zero; read -r _", "says a line of more than 4000 bytes"),
+        ('echo \'{"done": {"records_bytes": 1000000000}}\'; read -r _', "got 1000000000 bytes of samples"),
+        ('echo \'{"done": {"records_bytes": -1}}\'; read -r _', "got -1 bytes of samples"),
+    ],
+)
+def test_a_host_that_says_too_much_is_refused(
+    start: Start, monkeypatch: pytest.MonkeyPatch, script: str, told: str
+) -> None:
+    monkeypatch.setattr(helper, "_MOST_LINE_BYTES", 4000)
+    one = start(f"read -r _; {script}")
+    with pytest.raises(EngineError, match=f"sender local: {told}"):
+        one.ask("start")
+
+
+def hear_out(pair: list[Helper]) -> Any:
+    hosts = between.Hosts.__new__(between.Hosts)
+    hosts.sender, hosts.receiver = pair
+    hosts.cells = [{"duration_ns": 100_000_000}]  # type: ignore[assignment]
+    return hosts._hear_out(0, time.monotonic_ns(), None, None)
+
+
+def test_a_repetition_ends_though_its_hosts_only_answer_the_heartbeat(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(between, "PATIENCE_SEC", 0.2)
+    pong = 'while read -r _; do echo \'{"pong": {"n": 0}}\'; done'
+    with pytest.raises(EngineError, match="sender local: did not answer within"):
+        hear_out([start(pong), start(pong, "receiver")])
+
+
+def test_samples_that_trickle_are_given_up(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(between, "PATIENCE_SEC", 0.2)
+    script = 'echo \'{"done": {"records_bytes": 1000}}\'; while sleep 0.1; do echo; done'
+    pair = [start(script), start(script, "receiver")]
+    monkeypatch.setattr(helper, "PATIENCE_SEC", 0.2)
+    with pytest.raises(EngineError, match="its samples come more slowly than 10 kB/s"):
+        hear_out(pair)
+
+
+def test_of_what_a_host_says_beside_its_helper_the_end_is_kept_and_told_shortly(start: Start) -> None:
+    one = start("head -c 3000000 /dev/zero | tr '\\0' a >&2; read -r _; echo >&2; echo last >&2; exit 1")
+    with pytest.raises(EngineError) as refused:
+        one.ask("start")
+    assert str(refused.value).count("a" * 300) == 1
+    assert "/ last)" in str(refused.value)
+    assert len(str(refused.value)) < 700
+    assert len(one._connection._words_of_ssh) <= transport._WORDS_BYTES
+
+
+def by_ssh(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    (folder / "ssh").write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    (folder / "ssh").chmod(0o700)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("read -r _", "no command ran there within 0 s"),
+        ("while echo noise; do :; done", r"it says 'noise.* and more before any command runs"),
+        ("head -c 100000 /dev/zero; read -r _", r"it says .* and more before any command runs"),
+        ("echo tcpknee-machine x86_64; sleep 10", "took nothing in for"),
+    ],
+)
+def test_a_host_is_not_waited_for_without_end_before_the_helper_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, told: str
+) -> None:
+    by_ssh(tmp_path, monkeypatch, script)
+    program = tmp_path / "program"
+    program.write_bytes(bytes(200_000))
+    monkeypatch.setattr(transport, "program_for", lambda *_: program)
+    monkeypatch.setattr(transport, "_BEGINNING_SEC", 0.3)
+    with pytest.raises(EngineError, match=rf"(?s)receiver b: {told}"):
+        transport.Connection("b", "receiver b")
+
+
+def test_a_process_that_may_not_be_killed_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    def wait(seconds: float) -> int:
+        waited.append(seconds)
+        if len(waited) == 1:
+            raise subprocess.TimeoutExpired("sudo", seconds)
+        return 0
+
+    def kill() -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    pipe = SimpleNamespace(close=lambda: None)
+    one = transport.Connection.__new__(transport.Connection)
+    one.process = SimpleNamespace(stdin=pipe, stdout=pipe, wait=wait, kill=kill)  # type: ignore[assignment]
+    one.close()
+    assert waited == [3, transport._END_SEC]
