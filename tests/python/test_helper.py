@@ -128,6 +128,15 @@ def test_a_host_is_not_waited_for_without_end_before_the_helper_is_there(
         transport.Connection("b", "receiver b")
 
 
+def test_ssh_is_told_to_hand_nothing_of_the_users_to_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_ssh(tmp_path, monkeypatch, f'printf "%s\\n" "$@" > {tmp_path}/words; exit 255')
+    with pytest.raises(EngineError, match="the connection by ssh is not there"):
+        transport.Connection("b", "receiver b")
+    words = (tmp_path / "words").read_text().split("\n")
+    options = words[: words.index("--")]
+    assert {"-a", "-x", "-oClearAllForwardings=yes", "-oRemoteCommand=none", "-oPermitLocalCommand=no"} <= set(options)
+
+
 def test_a_process_that_may_not_be_killed_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[float] = []
 

@@ -58,12 +58,18 @@ _AS_ROOT = (
 _SSH = (
     "ssh",
     "-T",
+    "-a",
+    "-x",
+    "-oClearAllForwardings=yes",
+    "-oRemoteCommand=none",
+    "-oPermitLocalCommand=no",
     "-oBatchMode=yes",
     "-oConnectTimeout=15",
     "-oServerAliveInterval=10",
     "-oServerAliveCountMax=2",
 )
-"""Asks for nothing, and notices within 20 s that the host is gone. All else is as the user has it."""
+"""Asks for nothing, hands neither agent nor ports nor a display to the host, and notices within 20 s that it is gone.
+Names, users, keys, ports and jumps are as the user has them."""
 
 _BEGINNING_SEC = 120.0
 """How long it may take until the helper is there: 4 MB over a slow line."""
