@@ -4,7 +4,8 @@ Each file of tests/mutations is a sentence, and a patch that breaks what it name
 tree, the module is built there, and what is asked of the whole product is asked anew: the short form of each claim, the
 results of real kernels within their tolerances, and the kept results of the simulator to the last digit. The first that
 gives another answer than the tree as it is ends it. What notices before the last says what the rule is good for, the
-last only that something changed.
+last only that something changed. A question that ends in an error, a build that fails and a process that ends early are
+no answers. Rows are kept until the tree or the patch changes, so that what was ended goes on where it was.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,8 +30,24 @@ TREE, TARGET = BUILD / "tree", BUILD / "target"
 CHEAP_SECONDS = 10.0
 """What takes longer is asked after all that does not."""
 
+ROWS = BUILD / "rows.json"
+ANSWERS_FROM = ("crates/", "cc/", "python/", "gallery/", "reference/", "hosts/", "suites/", "Cargo.toml", "Cargo.lock")
+"""Where what the product answers comes from."""
+NO_ANSWER = "no answer: "
+"""How what proves nothing begins."""
+
 Answer = tuple[str, str, float]
 """What was asked, what came of it, and the seconds that it took."""
+NOTICED, SURVIVED, UNDECIDED = "noticed", "survived", "undecided"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What came of a patch. `by`: what noticed it first, or why it is not known whether anything does."""
+
+    outcome: str
+    by: str
+    seconds: float
 
 
 def patches() -> list[Path]:
@@ -42,7 +60,7 @@ def rule(patch: Path) -> str:
 
 
 def copy_tree() -> str:
-    """Makes the copy what the tree is, touching only files that differ; returns a digest of all."""
+    """Makes the copy what the tree is, touching only files that differ; returns a digest of what shapes the answers."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     digest = hashlib.sha256()
     for name in filter(None, listed.split("\0")):
@@ -55,7 +73,7 @@ def copy_tree() -> str:
                 copy.symlink_to(source.readlink())
             continue
         content = source.read_bytes()
-        if name.startswith(("crates/", "cc/", "python/", "gallery/", "reference/", "hosts/")):
+        if name.startswith(ANSWERS_FROM):
             digest.update(name.encode() + b"\0" + content)
         if not copy.exists() or copy.read_bytes() != content:
             shutil.copy(source, copy)
@@ -86,7 +104,7 @@ def ask(order: list[str]) -> Iterator[Answer]:
             name, result, seconds = json.loads(line)
             yield name, result, seconds
         if process.wait() != 0:
-            yield "the tool", f"ended with {process.returncode}", 0.0
+            yield "the tool", f"{NO_ANSWER}it ended with {process.returncode}", 0.0
     finally:
         process.kill()
         process.wait()
@@ -103,7 +121,7 @@ def answer(order: list[str]) -> None:
             try:
                 result = _claim(what, Path(folder)) if kind == "claim" else _reference(kind, what, simulated)
             except Exception as error:
-                result = f"{type(error).__name__}"
+                result = f"{NO_ANSWER}{type(error).__name__}"
             print(json.dumps([name, result, time.monotonic() - begun]), flush=True)
 
 
@@ -154,8 +172,15 @@ def unbroken(digest: str) -> dict[str, tuple[str, float]]:
         return {name: (result, seconds) for name, result, seconds in known["answers"]}
     build()
     answers = list(ask([]))
+    refuse_errors(answers)
     path.write_text(json.dumps({"digest": digest, "answers": answers}))
     return {name: (result, seconds) for name, result, seconds in answers}
+
+
+def refuse_errors(answers: list[Answer]) -> None:
+    """Nothing can be told from the tree as it is, where that answers nothing."""
+    if failed := [f"{name}: {result}" for name, result, _ in answers if result.startswith(NO_ANSWER)]:
+        sys.exit("The tree as it is: " + "; ".join(failed) + ". Mend that first: nothing was kept.")
 
 
 def in_order(answers: dict[str, tuple[str, float]]) -> list[str]:
@@ -171,23 +196,49 @@ def in_order(answers: dict[str, tuple[str, float]]) -> list[str]:
     return sorted(asked, key=place)
 
 
-def noticed(patch: Path, answers: dict[str, tuple[str, float]]) -> tuple[str, float]:
-    """What first gives another answer, or that nothing does; and after how many seconds."""
+def tried(patch: Path, answers: dict[str, tuple[str, float]]) -> Row:
+    """Builds the copy with the patch, and asks it until it is noticed."""
     apply(patch)
     begun = time.monotonic()
     try:
         build()
-        built = time.monotonic()
+        begun = time.monotonic()
         order = in_order(answers)
-        for name, result, _ in ask(order):
-            if result != answers.get(name, ("", 0.0))[0]:
-                return name if name.startswith("kept") else f"{name}: {result}", time.monotonic() - built
-            order.remove(name)
-        return f"not asked: {len(order)}" if order else "nothing", time.monotonic() - built
+        return judged(order, answers, ask(order), begun)
     except subprocess.CalledProcessError:
-        return "it does not build", time.monotonic() - begun
+        return Row(UNDECIDED, "it does not build", time.monotonic() - begun)
     finally:
         apply(patch, reverse=True)
+
+
+def judged(order: list[str], answers: dict[str, tuple[str, float]], asked: Iterable[Answer], begun: float) -> Row:
+    left, failed = list(order), ""
+    for name, result, _ in asked:
+        if result.startswith(NO_ANSWER):
+            failed = failed or f"{name}: {result}"
+            continue
+        if result != answers[name][0]:
+            by = name if name.startswith("kept") else f"{name}: {result}"
+            return Row(NOTICED, by, time.monotonic() - begun)
+        left.remove(name)
+    if left:
+        return Row(UNDECIDED, failed or f"{NO_ANSWER}{len(left)} not asked", time.monotonic() - begun)
+    return Row(SURVIVED, "**nothing**", time.monotonic() - begun)
+
+
+def rows(chosen: list[Path], digest: str, answers: dict[str, tuple[str, float]]) -> Iterator[tuple[Path, Row]]:
+    """Of each patch. What is known of this tree and this patch is not tried again."""
+    known = json.loads(ROWS.read_text()) if ROWS.exists() else {}
+    for patch in chosen:
+        key = hashlib.sha256(digest.encode() + patch.read_bytes()).hexdigest()
+        if known.get(patch.stem, {}).get("key") != key:
+            row = tried(patch, answers)
+            if row.outcome == UNDECIDED:
+                yield patch, row
+                continue
+            known[patch.stem] = {"key": key, "row": asdict(row)}
+            ROWS.write_text(json.dumps(known, indent=1))
+        yield patch, Row(**known[patch.stem]["row"])
 
 
 def main() -> int:
@@ -199,15 +250,16 @@ def main() -> int:
         answer(given.answer)
         return 0
     chosen = [patch for patch in patches() if not given.only or patch.stem in given.only]
-    answers = unbroken(copy_tree())
-    print("| broken | noticed by | s |\n|---|---|---|", flush=True)
-    survivors = 0
-    for patch in chosen:
-        by, seconds = noticed(patch, answers)
-        survivors += by == "nothing"
-        print(f"| `{patch.stem}`: {rule(patch)} | {by} | {seconds:.0f} |", flush=True)
-    print(f"\n{len(chosen) - survivors} of {len(chosen)} are noticed.")
-    return 1 if survivors else 0
+    digest = copy_tree()
+    answers = unbroken(digest)
+    print("| broken | noticed by | s |\n|---|---|---:|", flush=True)
+    outcomes = []
+    for patch, row in rows(chosen, digest, answers):
+        outcomes.append(row.outcome)
+        print(f"| `{patch.stem}`: {rule(patch)} | {row.by} | {row.seconds:.0f} |", flush=True)
+    count = {outcome: outcomes.count(outcome) for outcome in (NOTICED, SURVIVED, UNDECIDED)}
+    print(f"\nOf {len(chosen)}: " + ", ".join(f"{many} {outcome}" for outcome, many in count.items()) + ".")
+    return 0 if count[NOTICED] == len(chosen) else 1
 
 
 if __name__ == "__main__":
