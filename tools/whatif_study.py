@@ -32,10 +32,10 @@ from whatif_mixes import CLASSES, MIXES, Mix, population
 
 from tcpknee.datasets.dataset import Dataset
 from tcpknee.runs import api, engines
+from tcpknee.runs.workers import OnAll, on_processes
 from tcpknee.say import aligned
 from tcpknee.whatif import observation, predict, render
 from tcpknee.whatif.series import METRICS, Series, whole_goodput_bits_per_sec
-from tcpknee.whatif.workers import OnAll, on_processes
 
 AGAIN = 3
 """Simulations of the true paths."""

@@ -26,7 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "gate": {"algorithms", "evidence", "kernels", "runs"},
     "gym": {"runs"},
     "whatif": {"algorithms", "datasets", "runs"},
-    "redteam": {"algorithms", "runs", "whatif"},
+    "redteam": {"algorithms", "runs"},
     "measured": {"algorithms", "datasets", "evidence", "imports", "runs", "whatif"},
     "doctor": {"algorithms", "calibration", "evidence", "live", "runs"},
     "pages": {"datasets", "doctor", "evidence", "fleet", "live", "runs"},

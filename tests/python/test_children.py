@@ -48,7 +48,7 @@ def test_workers_of_multiprocessing_take_nothing_of_it_either(hostile: Path, tmp
     script = tmp_path / "elsewhere" / "script.py"
     script.parent.mkdir()
     script.write_text(
-        "from tcpknee.whatif.workers import on_processes\n"
+        "from tcpknee.runs.workers import on_processes\n"
         "if __name__ == '__main__':\n"
         "    with on_processes(2) as on_all:\n"
         "        print(on_all('', abs, [-1, -2]))\n"

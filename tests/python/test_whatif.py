@@ -18,6 +18,7 @@ from support import Ended, refused
 from tcpknee.algorithms import outline
 from tcpknee.errors import UsageError
 from tcpknee.runs import api
+from tcpknee.runs.workers import on_processes
 from tcpknee.whatif import observation, populations, predict, render, request, uncertainty
 from tcpknee.whatif.distance import SCALES
 from tcpknee.whatif.fit import Fit, Tried, fit
@@ -27,7 +28,6 @@ from tcpknee.whatif.observation import Observed
 from tcpknee.whatif.replay import replayed
 from tcpknee.whatif.series import Series, Starved, measured, whole_goodput_bits_per_sec
 from tcpknee.whatif.trial import Trial
-from tcpknee.whatif.workers import on_processes
 from whatif_paths import PLAIN, fitted, held_back, load, recording
 
 Call = Callable[..., Ended]

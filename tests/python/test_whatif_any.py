@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tcpknee import _core
+from tcpknee.runs.workers import on_processes
 from tcpknee.whatif import fit, predict
 from tcpknee.whatif.model import Flow, Load, Path, simulate
 from tcpknee.whatif.observation import LEAST_SAMPLES, Observed, says_something
 from tcpknee.whatif.series import Series
-from tcpknee.whatif.workers import on_processes
 
 WORKLOADS = ("", 'workload = "transfer"\nbytes = "300kB"', 'workload = "on-off"\non = "300ms"\noff = "500ms"')
 COUNTED = ("bytes_acked", "delivered", "data_segs_out", "total_retrans")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tcpknee.algorithms import naming
+from tcpknee.runs.workers import OnAll
 
 from .events import as_it_happened, crossed_as_it_was
 from .fit import CALIBRATED, fit
@@ -24,7 +25,6 @@ from .observation import Observed
 from .replay import replayed
 from .series import LEAST_DELAY_US, METRICS, Series, Starved, measured, whole_goodput_bits_per_sec
 from .uncertainty import Errors, errors_of, misfits
-from .workers import OnAll
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,13 +12,13 @@ from typing import Any
 from tcpknee import _core, algorithms
 from tcpknee.algorithms import naming
 from tcpknee.errors import RunFolderError, UsageError
+from tcpknee.runs.workers import OnAll, on_cluster, on_processes
 
 from . import observation, populations, render
 from .identifiability import Judged
 from .model import Path
 from .observation import Recording
 from .predict import fit_all, outcomes, predictions
-from .workers import OnAll, on_cluster, on_processes
 
 _NO_POLICER = "10Tbit/s"
 """A policer that nothing meets, for the paths of a table in which others have one."""
@@ -71,7 +71,7 @@ def answered(question: Question, *, progress: Callable[[str], None] = lambda _: 
     spread = (
         on_cluster(question.cluster)
         if question.cluster
-        else on_processes(question.workers, progress, guarded=bool(of_files))
+        else on_processes(question.workers, progress, guarded="on a path that was fitted" if of_files else "")
     )
     with spread as on_all:
         recording, every = _paths(question, on_all)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tcpknee import _core, children
 from tcpknee.errors import AlgorithmFailed, TcpkneeError, WorkerLost
-from tcpknee.runs import isolated
+
+from . import isolated
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -28,11 +29,11 @@ module, because workers import it."""
 
 @contextmanager
 def on_processes(
-    workers: int, progress: Callable[[str], None] = lambda _: None, *, guarded: bool = False
+    workers: int, progress: Callable[[str], None] = lambda _: None, *, guarded: str = ""
 ) -> Iterator[OnAll]:
     """This host's. Of a fit two thirds of the time are Python's, and its lock would leave one processor to threads.
     `progress` is told how many items are done. `guarded`: an algorithm of a file may end a worker, which raises
-    `AlgorithmFailed`."""
+    `AlgorithmFailed`; this says where."""
     found = _Workers(workers, guarded)
 
     def on_all(title: str, make: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
@@ -52,8 +53,8 @@ class _Workers:
     """Processes with a pipe each, and nothing else: no thread that could wait for one that is gone, and no semaphore
     that an interrupted process would leave behind. Python's own pools have both (CPython gh-94777)."""
 
-    def __init__(self, most: int, guarded: bool) -> None:
-        self._most = most
+    def __init__(self, most: int, guarded: str) -> None:
+        self._most, self._guarded = most, guarded
         self._reports = tempfile.TemporaryDirectory(prefix="tcpknee-") if guarded else None
         self._held: dict[Connection, BaseProcess] = {}
 
@@ -90,7 +91,7 @@ class _Workers:
         for report in Path(self._reports.name).iterdir() if self._reports else ():
             if call := _core.read_call(report.read_bytes()):
                 found = json.loads(call)
-                return AlgorithmFailed(f"{isolated.words(found)}, on a path that was fitted", found)
+                return AlgorithmFailed(f"{isolated.words(found)}, {self._guarded}", found)
         return WorkerLost("a worker process ended before its work was done; was it killed?")
 
     def _start(self) -> None:
@@ -144,8 +145,8 @@ def _work(pipe: Connection, report: str | None) -> None:
 @contextmanager
 def on_cluster(address: str) -> Iterator[OnAll]:
     """Workers of a Dask scheduler. Raises UsageError, ClusterError."""
-    from tcpknee.runs import cluster
-    from tcpknee.runs.progress import watcher
+    from . import cluster
+    from .progress import watcher
 
     with cluster.connected(address, watcher(quiet=True)) as found:
         yield lambda _, make, items: found.map(make, items)
