@@ -128,6 +128,13 @@ def learning(kind: str) -> str:
     return table(list(columns), rows)
 
 
+def objectives() -> str:
+    from tcpknee.redteam.objectives import EVERY
+
+    rows = [f"| {one.name} | {one.threshold} |" for one in EVERY]
+    return "\n".join(["| objective | threshold |", "|---|---|", *rows])
+
+
 def functions() -> str:
     """The module of the importers' Python functions."""
     own = [_results(kind) for kind in IMPORTERS.values() if len(kind.tables) > 1]
@@ -211,6 +218,7 @@ PARTS: dict[str, Callable[[bool], str]] = {
     "controls": lambda _: learning("controls"),
     "rewards": lambda _: learning("rewards"),
     "truth": lambda _: learning("truth"),
+    "objectives": lambda _: objectives(),
 }
 """What is kept in the repository. Each may link to other places among the built pages."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -12,13 +13,17 @@ import pytest
 import tcpknee
 from support import Ended, refused
 from tcpknee import _core
+from tcpknee.algorithms import naming, outline
 from tcpknee.errors import ScenarioError
 from tcpknee.redteam.cases import Case, drawn, mutated, nearby
-from tcpknee.redteam.judging import Question, Runs, Sides, judged
+from tcpknee.redteam.judging import Question, Runs, Sides, all_judged, judged
 from tcpknee.redteam.knobs import EVERY
 from tcpknee.redteam.objectives import EVERY as OBJECTIVES
 from tcpknee.redteam.objectives import NOTHING
+from tcpknee.redteam.search import sought
 from tcpknee.redteam.shrink import shrunk
+from tcpknee.redteam.written import sentence
+from tcpknee.runs.workers import on_processes
 
 Call = Callable[..., Ended]
 SIDES = Sides("bbr1", "cubic", "bbr1", "cubic")
@@ -75,6 +80,53 @@ def test_a_find_is_made_small_and_its_cause_is_found_once() -> None:
     # As it would be found again.
     again, _ = shrunk((SIDES, 1, find.asked, (find.asked,)))
     assert again is None or again.asked.cause != find.asked.cause
+
+
+def test_a_find_is_confirmed_with_seeds_that_did_not_choose_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a judge to whom only the first two seeds show something nothing is left."""
+
+    def lucky(asked: Question, runs: Runs) -> tuple[float, str]:
+        return (2.0 if runs.seed < 9 else 0.0), "is lucky"
+
+    monkeypatch.setattr("tcpknee.redteam.shrink.judged", lucky)
+    assert shrunk((SIDES, 7, Question(CROWDED, "loss"), ()))[0] is None
+    find, _ = shrunk((SIDES, 1, Question(CROWDED, "loss"), ()))
+    assert find is not None and find.of_seeds == 5 and "Shown with" not in sentence(find, SIDES)
+    find, _ = shrunk((SIDES, 4, Question(CROWDED, "loss"), ()))
+    assert find is not None and find.of_seeds == 3 and "Shown with 3 of 5 further seeds" in sentence(find, SIDES)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_a_crash_of_a_file_is_a_find_and_ends_nothing_else(tmp_path: Path) -> None:
+    before = "\tout->ret = cc_max("
+    text = outline.of("mine")
+    assert before in text
+    file = tmp_path / "mine.c"
+    file.write_text(text.replace(before, "\t*(volatile u32 *)8 = 1;\n" + before), encoding="utf-8")
+    (mine, cubic), of_files = naming.chosen("algorithms", (str(file), "cubic"))
+    sides = Sides(mine, cubic, of_files[0].built.path, cubic, tuple(of_files))
+    case = Case.of({"path.rate": 5.0, "path.rtt": 10.0, "sender.hz": "1000"})
+    # What crashes asks nothing of its other judges; what does not goes on beside it in the same worker.
+    calm = Case.of({"path.rate": 5.0, "path.rtt": 10.0, "flow.window_clamp": 4.0})
+    with on_processes(2) as on_all:
+        first, second = on_all("", all_judged, [(sides, 1, Question(one, "loss")) for one in (case, calm)])
+        ((find, _),) = on_all("", shrunk, [(sides, 1, Question(case, "crash"), ())])
+    assert first[0][Question(case, "loss")] == NOTHING and first[0][Question(case, "crash")][0] >= 1
+    assert not any(one.objective == "crash" for one in second[0])
+    assert find is not None and find.asked.case == Case() and (find.of_seeds, find.of_nearby) == (5, 20)
+    assert "mine ends its run: it uses memory that is not its own" in sentence(find, sides)
+    assert " in ssthresh" in sentence(find, sides) and "No seed changes it, and" in sentence(find, sides)
+
+
+def test_only_a_file_is_asked_for_a_crash() -> None:
+    asked: list[str] = []
+
+    def on_all(title: str, make: object, work: list[tuple[Sides, int, Question]]) -> list[object]:
+        asked.extend(one.objective for _, _, one in work)
+        return [({one: NOTHING}, 1) for _, _, one in work]
+
+    sought(SIDES, runs=100, seed=1, until=float("inf"), on_all=on_all)
+    assert len({*asked}) == len(OBJECTIVES) - 1 and "crash" not in asked
 
 
 def test_a_plain_path_is_no_find_but_what_a_judge_wants() -> None:

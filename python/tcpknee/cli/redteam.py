@@ -20,7 +20,13 @@ _TAKEN = completion.of(completion.algorithms, files=True)
 
 @click.command("redteam", short_help="Search for scenarios in which an algorithm does badly.")
 @click.argument("algorithm", metavar="ALGO", shell_complete=_TAKEN)
-@click.option("--runs", type=Whole(1, 10_000_000), default=6000, show_default=True, help="Simulations of the search.")
+@click.option(
+    "--runs",
+    type=Whole(1, 10_000_000),
+    default=6000,
+    show_default=True,
+    help="Simulations of the search, which ends with the 64 scenarios that reach them.",
+)
 @click.option(
     "--budget", metavar="TIME", default="5min", show_default=True, help="Time after which it stops, and says so."
 )

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from tcpknee.algorithms.naming import Named
+from tcpknee.errors import AlgorithmFailed
 
+from .apart import apart
 from .cases import Case
 from .measured import Measured, measured
 from .objectives import BY_NAME, EVERY, Found
@@ -45,19 +48,27 @@ class Question:
 
 @dataclass
 class Runs:
-    """Those of one seed; `count` of them were made."""
+    """Those of one seed; `count` of them were made. `crashes`: what the algorithm that the search is about did, where
+    it ended its run, which then has no result."""
 
     sides: Sides
     seed: int
     count: int = 0
+    crashes: dict[Case, str] = field(default_factory=dict)
     _made: dict[tuple[Case, str, bool], Measured | None] = field(default_factory=dict)
 
     def __call__(self, case: Case, who: str, *, alone: bool = False) -> Measured | None:
         if (case, who, alone) not in self._made:
             path = self.sides.own_path if who == "own" else self.sides.other_path
             text = case.text(path, self.sides.other_path, self.seed, alone=alone)
-            self._made[case, who, alone] = measured(text, case.warmup, self.sides.of_files)
+            make = partial(measured, text, case.warmup, self.sides.of_files)
             self.count += 1
+            try:
+                self._made[case, who, alone] = apart(make) if self.sides.of_files else make()
+            except AlgorithmFailed as failure:
+                self._made[case, who, alone] = None
+                if failure.call["algorithm"] == self.sides.own:
+                    self.crashes.setdefault(case, str(failure).removeprefix(f"{self.sides.own} "))
         return self._made[case, who, alone]
 
 
@@ -73,4 +84,7 @@ def all_judged(work: tuple[Sides, int, Question]) -> tuple[dict[Question, Found]
     for name in _FREE:
         further = replace(asked, objective=name, key="")
         found[further] = judged(further, runs)
+    for case in runs.crashes:
+        crashed = Question(case, "crash")
+        found[crashed] = judged(crashed, runs)
     return found, runs.count

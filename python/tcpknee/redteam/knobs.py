@@ -14,8 +14,8 @@ Value: TypeAlias = float | str
 @dataclass(frozen=True)
 class Number:
     """A number with a unit, drawn evenly by its logarithm. `neutral`: what is written where the case has none; None:
-    nothing is, so that the key's default holds. `share`: it is no value of a key by itself, but a share of another
-    number. `needs`: another knob, and the values of it (none: any) without which this one means nothing."""
+    nothing is, so that the key's default holds. `needs`: another knob, and the values of it (none: any) without which
+    this one means nothing."""
 
     name: str
     low: float

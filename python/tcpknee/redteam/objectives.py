@@ -5,9 +5,9 @@ The thresholds are ours: where a behaviour begins to be one that its author woul
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -42,19 +42,29 @@ Found: TypeAlias = tuple[float, str]
 """The score, 1 at the threshold; and what was seen, as the end of a sentence that begins with the algorithm's name."""
 NOTHING: Found = (0.0, "")
 
-Ask: TypeAlias = Callable[..., "Measured | None"]
-"""Runs a case: `ask(case, algorithm)`, by "own" or "other", and `alone=True` for the flows it meets."""
+
+class Ask(Protocol):
+    """Runs a case, by "own" or "other"; `alone`: only the flows that it meets. `crashes`: what "own" did where it ended
+    a run."""
+
+    @property
+    def crashes(self) -> Mapping[Case, str]: ...
+
+    def __call__(self, case: Case, who: str, *, alone: bool = False) -> Measured | None: ...
 
 
 @dataclass(frozen=True)
 class Objective:
-    """`wanted`: knobs without which it cannot be asked; each draw has those of one entry. `of_key`: it is about the
-    first of them, which is undone. What a setting of a host costs depends on whose rules hold."""
+    """`threshold`: in words. `wanted`: knobs without which it cannot be asked; each draw has those of one entry.
+    `of_key`: it is about the first of them, which is undone. What a host setting costs depends on whose rules hold.
+    `of_file`: only an algorithm of a file can do it."""
 
     name: str
+    threshold: str
     wanted: tuple[tuple[str, ...], ...]
     judge: Callable[[Case, str, Ask], Found]
     of_key: bool = False
+    of_file: bool = False
 
 
 def _starvation(case: Case, key: str, ask: Ask) -> Found:
@@ -205,19 +215,72 @@ def _times_words(times: float) -> str:
     return "more than 100 times" if times > 100 else f"{times:.2g} times"
 
 
+def _crash(case: Case, key: str, ask: Ask) -> Found:
+    ask(case, "own")
+    words = ask.crashes.get(case)
+    return (1.0, f"ends its run: it {words}") if words else NOTHING
+
+
 _LIKE = (("late.count",), ("flow.count",), ("other.count",))
 
 EVERY: tuple[Objective, ...] = (
-    Objective("starvation", _LIKE, _starvation),
-    Objective("unfairness", (("other.count",), ("other.count", "receiver.algorithm")), _unfairness),
-    Objective("stuck", (), _stuck),
-    Objective("lost-wake-up", (), _wake_up),
-    Objective("standing-queue", (), _standing_queue),
-    Objective("loss", (), _loss),
-    Objective("spurious-retransmission", (), _spurious),
-    Objective("collapse", tuple((name,) for name in sorted(knobs.STRESS)), _collapse, of_key=True),
+    Objective("crash", "a run that it ends", (), _crash, of_file=True),
+    Objective(
+        "starvation",
+        f"a flow of the algorithm gets less than {100 * STARVED_SHARE:g} % of an equal share",
+        _LIKE,
+        _starvation,
+    ),
+    Objective(
+        "unfairness",
+        f"its competitor loses {100 * HARM_BEYOND:g} percentage points more of the goodput that it has alone than it "
+        "loses to its like (harm: Ware et al., HotNets 2019)",
+        (("other.count",), ("other.count", "receiver.algorithm")),
+        _unfairness,
+    ),
+    Objective(
+        "stuck",
+        f"nothing is delivered for {STUCK_RTOS:g} retransmission timeouts though there is data",
+        (),
+        _stuck,
+    ),
+    Objective(
+        "lost-wake-up",
+        "data waits, nothing is under way, the far end has room, and nothing is sent for "
+        f"{WAKE_UP_US / 1e3:g} ms and {WAKE_UP_RTTS:g} round trips",
+        (),
+        _wake_up,
+    ),
+    Objective(
+        "standing-queue",
+        f"95 % of the time the wait is above {STANDING_RTTS:g} base RTTs and {STANDING_US / 1e3:g} ms",
+        (),
+        _standing_queue,
+    ),
+    Objective(
+        "loss",
+        f"{LOSS_PCT:g} % of what it sends is dropped by the queue and sent again, and {LOSS_TIMES:g} times what the "
+        "other loses there",
+        (),
+        _loss,
+    ),
+    Objective(
+        "spurious-retransmission",
+        f"{SPURIOUS_PCT:g} % of what it sends is sent again though it was not lost",
+        (),
+        _spurious,
+    ),
+    Objective(
+        "collapse",
+        f"it is {STRESS_TIMES:g} times as fast without one disturbance, and gains {STRESS_BEYOND:g} times what the "
+        "other gains",
+        tuple((name,) for name in sorted(knobs.STRESS)),
+        _collapse,
+        of_key=True,
+    ),
     Objective(
         "costly-setting",
+        f"it is {HARMLESS_TIMES:g} times as fast without a host setting that is somebody's default",
         tuple((name, "kernel", *knobs.BESIDE.get(name, ())) for name in sorted(knobs.HARMLESS)),
         _collapse,
         of_key=True,

@@ -71,7 +71,7 @@ def answered(
         own_name, other_name, paths.get(own_name, own_name), paths.get(other_name, other_name), tuple(of_files)
     )
     begun = time.monotonic()
-    with on_processes(workers, progress, guarded="in a scenario of the search" if of_files else "") as on_all:
+    with on_processes(workers, progress) as on_all:
         found = sought(sides, runs=runs, seed=seed, until=begun + _SEARCH_SHARE * seconds, on_all=on_all)
         finds, spent, late = _finds(sides, found.questions, seed, begun + seconds, on_all)
     files: dict[str, str] = {}

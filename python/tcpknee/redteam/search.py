@@ -72,6 +72,7 @@ def sought(sides: Sides, *, runs: int, seed: int, until: float, on_all: OnAll) -
     arms = {
         (one.name, names[0] if one.of_key else ""): _Arm(one, names[0] if one.of_key else "", names)
         for one in EVERY
+        if sides.of_files or not one.of_file
         for names in (one.wanted if one.of_key else ((),))
     }
     made = 0
@@ -93,7 +94,8 @@ def _score(one: tuple[float, Question]) -> float:
 
 
 def _chosen(arms: list[_Arm]) -> _Arm:
-    """An objective, and of its arms one, each by its upper confidence bound (Auer et al. 2002, UCB1)."""
+    """An objective, and of its arms one, each by an upper confidence bound: that of UCB1 (Auer et al.
+    2002) with half its width, since a search is short."""
     groups: dict[str, list[_Arm]] = {}
     for arm in [one for one in arms if not one.rests] or arms:
         groups.setdefault(arm.objective.name, []).append(arm)

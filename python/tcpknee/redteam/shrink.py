@@ -10,19 +10,21 @@ from .judging import Question, Runs, Sides, judged
 from .knobs import BY_NAME, Number
 
 SEEDS = 5
-"""With which a find is run again, and of which more than half must show it."""
+"""With which a find is run again, and of which more than half must show it. None is one that it was chosen with."""
 NEIGHBOURS = 20
 
 
 @dataclass(frozen=True)
 class Find:
-    """`words`: what was seen with the seed of the search. `of_seeds`, `of_nearby`: how many showed it."""
+    """`words`: what was seen with the seed of the search. `of_seeds`, `of_nearby`: how many showed it. `seed_matters`:
+    not all of the seeds gave one score."""
 
     asked: Question
     score: float
     words: str
     of_seeds: int
     of_nearby: int
+    seed_matters: bool
 
 
 class _Shown:
@@ -57,14 +59,15 @@ def shrunk(work: tuple[Sides, int, Question, tuple[Question, ...]]) -> tuple[Fin
     asked = _rounded(_without(asked, shows), shows)
     if asked.cause in {known.cause for known in before}:
         return None, shows.count
-    seeds = [Runs(sides, seed + place) for place in range(SEEDS)]
-    score, words = judged(asked, seeds[0])
-    of_seeds = sum(judged(asked, one)[0] >= 1 for one in seeds)
+    score, words = judged(asked, shows.runs[0])
+    seeds = [Runs(sides, seed + len(shows.runs) + place) for place in range(SEEDS)]
+    scores = [judged(asked, one)[0] for one in seeds]
+    of_seeds = sum(one >= 1 for one in scores)
     chance = Random(seed)
     around = [Runs(sides, seed + place) for place in range(NEIGHBOURS)]
     of_nearby = sum(judged(replace(asked, case=nearby(asked.case, chance)), one)[0] >= 1 for one in around)
     made = shows.count + sum(one.count for one in (*seeds, *around))
-    find = Find(asked, score, words, of_seeds, of_nearby)
+    find = Find(asked, score, words, of_seeds, of_nearby, {score} != set(scores))
     return find if 2 * of_seeds > SEEDS else None, made
 
 

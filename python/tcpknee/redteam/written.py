@@ -9,27 +9,17 @@ from .judging import Sides
 from .objectives import BY_NAME
 from .shrink import NEIGHBOURS, SEEDS, Find
 
-_THRESHOLD = {
-    "starvation": "5 % of an equal share",
-    "unfairness": "harm of 30 percentage points more than by its like",
-    "stuck": "15 RTOs",
-    "lost-wake-up": "100 ms and two round trips",
-    "standing-queue": "95 % of the time above two base RTTs and 50 ms",
-    "loss": "5 % of what is sent, and three times the other's",
-    "spurious-retransmission": "3 % of what is sent",
-    "collapse": "half as fast, and 1.5 times as much slower as the other",
-    "costly-setting": "1.15 times",
-}
-"""Of each objective, ours, in words."""
-
 
 def sentence(find: Find, sides: Sides) -> str:
     """What was seen, the threshold, and how sure it is."""
     seen = find.words.format(other=sides.other, key=_key(find))
     where = find.asked.case.settings or "nothing but the plain path"
+    shown = f"Shown with {find.of_seeds} of {SEEDS} further seeds"
+    seeds = shown if find.seed_matters else "No seed changes it"
+    threshold = BY_NAME[find.asked.objective].threshold
     return (
-        f"{sides.own} {seen} (threshold of ours: {_THRESHOLD[find.asked.objective]}). It needs {where}. Shown with "
-        f"{find.of_seeds} of {SEEDS} seeds, and by {find.of_nearby} of {NEIGHBOURS} scenarios nearby."
+        f"{sides.own} {seen} (threshold of ours: {threshold}). It needs {where}. {seeds}, "
+        f"and it is shown by {find.of_nearby} of {NEIGHBOURS} scenarios nearby."
     )
 
 
@@ -73,10 +63,7 @@ def as_json(find: Find, name: str, sides: Sides) -> dict[str, Any]:
         "undone": find.asked.key or None,
         "needs": dict(find.asked.case.values),
         "score": round(find.score, 3),
-        "seeds": {"shown": find.of_seeds, "of": SEEDS},
+        "seeds": {"shown": find.of_seeds, "of": SEEDS, "change_it": find.seed_matters},
         "nearby": {"shown": find.of_nearby, "of": NEIGHBOURS},
         "text": sentence(find, sides),
     }
-
-
-assert set(_THRESHOLD) == set(BY_NAME)
