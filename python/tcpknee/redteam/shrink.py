@@ -17,7 +17,7 @@ NEIGHBOURS = 20
 @dataclass(frozen=True)
 class Find:
     """`words`: what was seen with the seed of the search. `of_seeds`, `of_nearby`: how many showed it. `seed_matters`:
-    not all of the seeds gave one score."""
+    not all of the seeds gave the same."""
 
     asked: Question
     score: float
@@ -61,13 +61,13 @@ def shrunk(work: tuple[Sides, int, Question, tuple[Question, ...]]) -> tuple[Fin
         return None, shows.count
     score, words = judged(asked, shows.runs[0])
     seeds = [Runs(sides, seed + len(shows.runs) + place) for place in range(SEEDS)]
-    scores = [judged(asked, one)[0] for one in seeds]
-    of_seeds = sum(one >= 1 for one in scores)
+    again = [judged(asked, one) for one in seeds]
+    of_seeds = sum(one >= 1 for one, _ in again)
     chance = Random(seed)
     around = [Runs(sides, seed + place) for place in range(NEIGHBOURS)]
     of_nearby = sum(judged(replace(asked, case=nearby(asked.case, chance)), one)[0] >= 1 for one in around)
     made = shows.count + sum(one.count for one in (*seeds, *around))
-    find = Find(asked, score, words, of_seeds, of_nearby, {score} != set(scores))
+    find = Find(asked, score, words, of_seeds, of_nearby, {(score, words)} != set(again))
     return find if 2 * of_seeds > SEEDS else None, made
 
 
