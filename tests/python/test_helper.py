@@ -154,3 +154,26 @@ def test_a_process_that_may_not_be_killed_is_waited_for(monkeypatch: pytest.Monk
     one.process = SimpleNamespace(stdin=pipe, stdout=pipe, wait=wait, kill=kill)  # type: ignore[assignment]
     one.close()
     assert waited == [3, transport._END_SEC]
+
+
+def test_the_path_is_measured_with_the_patience_that_its_length_takes() -> None:
+    asked: list[dict[str, Any]] = []
+    one = SimpleNamespace(role="sender", ask=lambda _, **words: asked.append(words))
+    hosts = between.Hosts.__new__(between.Hosts)
+    hosts.sender = hosts.receiver = one  # type: ignore[assignment]
+    hosts.secret = []
+    for rtt_ns in (0, 10_000_000, 700_000_000, 3_000_000_000):
+        hosts.block = None
+        hosts.cells = [{"rtt_ns": rtt_ns, "rate_bits_per_sec": None}]  # type: ignore[assignment]
+        hosts._measure_path({"sender": ["a:1"]}, 0, 1)
+        took_sec = (asked[-1]["count"] + 1 + 4) * rtt_ns / 1e9 + asked[-1]["milliseconds"] / 1000
+        assert asked[-1]["patience_sec"] > took_sec + helper.PATIENCE_SEC
+    assert [words["count"] for words in asked] == [20, 20, 7, 5]
+
+
+def test_an_answer_that_takes_work_is_waited_for(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = start("read -r _; sleep 0.3; echo '{\"path\": 7}'; read -r _; sleep 3")
+    monkeypatch.setattr(helper, "PATIENCE_SEC", 0.1)
+    assert one.ask("path", patience_sec=5.0) == 7
+    with pytest.raises(EngineError, match="did not answer within"):
+        one.ask("counters")

@@ -78,16 +78,18 @@ class Helper:
         except (BrokenPipeError, ValueError):
             raise self._connection.lost(self._line_left()) from None
 
-    def ask(self, ask: str, **words: Any) -> Any:
-        """Asks, and waits for the answer, which is the value of its only name. Raises `EngineError`."""
+    def ask(self, ask: str, *, patience_sec: float | None = None, **words: Any) -> Any:
+        """Asks, and waits for the answer, which is the value of its only name. `patience_sec`: how long, where it is
+        work. Raises `EngineError`."""
+        patience_sec = patience_sec or PATIENCE_SEC
         self.tell(ask, **words)
-        until = time.monotonic() + PATIENCE_SEC
+        until = time.monotonic() + patience_sec
         while time.monotonic() < until:
             for said in self.hear(0.5):
                 # One that the heartbeat asked for comes in between.
                 if "pong" not in said or said["pong"]["n"] == words.get("n"):
                     return next(iter(said.values()))
-        raise self.late(PATIENCE_SEC)
+        raise self.late(patience_sec)
 
     def late(self, patience_sec: float) -> EngineError:
         """It has not said in time what was to be said."""

@@ -31,8 +31,11 @@ _LEAD_NS = 300_000_000
 _EARLY_SEC = 0.5
 """How long the sender may go on when the receiver has seen all work done."""
 
-_ROUND_TRIPS = 20
-"""By which the path is measured: 32 bytes each way."""
+_ROUND_TRIPS, _LEAST_ROUND_TRIPS, _ROUND_TRIPS_NS = 20, 5, 5_000_000_000
+"""By which the path is measured, 32 bytes each way; on a long path fewer of them, in so much time."""
+
+_ANSWER_SEC = 5.0
+"""How long a helper waits for each answer of the other one (`PATIENCE` of `crates/remote/src/path.rs`)."""
 
 _BURST_MS, _BURST_ROUND_TRIPS = 500, 15
 """How long data is sent to measure the rate: so long, and so many round trips, in which slow start ends."""
@@ -138,14 +141,19 @@ class Hosts:
     def _measure_path(self, far: Mapping[str, Sequence[str | None]], index: int, rep: int) -> dict[str, Any]:
         """The path without load; in the first repetition of a block its rate as well."""
         one = next(one for one in (self.sender, self.receiver) if any(far[one.role]))
-        words: dict[str, Any] = {"far": next(filter(None, far[one.role])), "secret": self.secret, "count": _ROUND_TRIPS}
+        rtt_ns = self.cells[index]["rtt_ns"]
+        count = min(_ROUND_TRIPS, max(_LEAST_ROUND_TRIPS, _ROUND_TRIPS_NS // max(rtt_ns, 1)))
+        words: dict[str, Any] = {"far": next(filter(None, far[one.role])), "secret": self.secret, "count": count}
         burst_bytes = burst_ms = 0
         if rep != self.block and one is self.sender:
             self.block = rep
-            burst_ms = max(_BURST_MS, _BURST_ROUND_TRIPS * self.cells[index]["rtt_ns"] // 1_000_000)
+            burst_ms = max(_BURST_MS, _BURST_ROUND_TRIPS * rtt_ns // 1_000_000)
             rate = self.cells[index]["rate_bits_per_sec"] or _BURST_BITS_PER_SEC
             burst_bytes = min(rate * burst_ms // 8_000, _BURST_MOST_BYTES)
-        measured: dict[str, Any] = one.ask("path", **words, bytes=burst_bytes, milliseconds=burst_ms)
+        # Two connections, round trips that may be longer than the scenario says, and the end of the burst.
+        patience_sec = PATIENCE_SEC + (count + 2) * _ANSWER_SEC + burst_ms / 1000 + 4 * _ANSWER_SEC
+        words |= {"bytes": burst_bytes, "milliseconds": burst_ms}
+        measured: dict[str, Any] = one.ask("path", patience_sec=patience_sec, **words)
         return measured
 
     def _hear_out(
