@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
 
@@ -90,6 +91,40 @@ def test_netem_has_half_of_the_delay_on_either_side_and_the_path_at_the_sender()
     other = api.parse(SCENARIO.replace('loss = "1%"', 'queue = "fq_codel"'), "f.toml")
     with pytest.raises(UsageError, match=r"path\.queue: got fq_codel with --netem"):
         settings.netem(other.cells[0], "10.0.0.2", "10.0.0.1", "f.toml")
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ('jitter = ["0s", "1ms"]', "path.jitter: got 1ms"),
+        ('reorder = "1%"', "path.reorder: got 1%"),
+        ('duplicate = "1%"', "path.duplicate: got 1%"),
+        ('policer_rate = "10Mbit/s"', "path.policer_rate: got 10Mbit/s"),
+        ('overhead = "20B"', "path.overhead: got 20B"),
+        ('mtu = "9000B"', "path.mtu: got 9000B"),
+        ('ack_rate = "1Mbit/s"', "path.ack_rate: got 1Mbit/s"),
+        ('rtt_change = "0.5s to 40ms"', "path.rtt_change: got"),
+        ('outage = "0.5s for 100ms"', "path.outage: got"),
+    ],
+)
+def test_what_netem_does_not_make_of_a_path_is_refused_in_any_cell(line: str, key: str) -> None:
+    scenario = api.parse(SCENARIO.replace('loss = "1%"', line), "f.toml")
+    with pytest.raises(UsageError, match=rf"f\.toml: {re.escape(key)}.* with --netem; expected a path of rate, rtt"):
+        for cell in scenario.cells:
+            settings.netem(cell, "10.0.0.2", "10.0.0.1", "f.toml")
+
+
+def test_a_rate_trace_a_flows_own_rtt_and_hops_are_refused_with_netem() -> None:
+    for old, new, key in (
+        ('"80Mbit/s"', '"trace cellular"', "path.rate"),
+        ("[[flow]]", '[[flow]]\nrtt = "50ms"', "flow.0.rtt"),
+        ("[path]", "[[hop]]", "hop.0.rate"),
+    ):
+        text = SCENARIO.replace(old, new)
+        text += '[[hop]]\nrate = "70Mbit/s"\nrtt = "1ms"\n' if new == "[[hop]]" else ""
+        scenario = api.parse(text, "f.toml")
+        with pytest.raises(UsageError, match=rf"{key}: got .* with --netem"):
+            settings.netem(scenario.cells[0], "10.0.0.2", "10.0.0.1", "f.toml")
 
 
 def test_the_text_of_a_run_says_what_was_set_whether_it_is_back_and_what_differs() -> None:

@@ -185,11 +185,12 @@ def netem(cell: Mapping[str, Any], sender_towards: str, receiver_towards: str, f
     """The path of a cell as a netem on each host's way out: half of the round-trip time on either side, rate and loss
     on the sender's. Raises UsageError for what it cannot be."""
     shown = {name: value for name, value, *_ in cell["describe"]}
+    if shown.get("path.queue", "fifo") != "fifo":
+        raise UsageError(f"{file}: path.queue: got {shown['path.queue']} with --netem; expected fifo, which netem is.")
+    _check_made(shown, file)
     half_us = round(cell["rtt_ns"] / 2e3)
     loss = _share(shown["path.loss"], "path.loss", file)
     rate = cell["rate_bits_per_sec"]
-    if shown["path.queue"] != "fifo":
-        raise UsageError(f"{file}: path.queue: got {shown['path.queue']} with --netem; expected fifo, which netem is.")
     packets = shown.get("path.buffer_pkts", "")
     limit = NETEM_LIMIT_PACKETS
     if packets.isdigit() and rate is not None:
@@ -210,6 +211,32 @@ def netem(cell: Mapping[str, Any], sender_towards: str, receiver_towards: str, f
     if ack_loss := _share(shown["path.ack_loss"], "path.ack_loss", file):
         receiver["loss_ppb"] = ack_loss
     return {"sender": sender, "receiver": receiver}
+
+
+_MADE = ("rate", "rtt", "loss", "ack_loss", "queue", "buffer")
+"""Keys of a path that netem makes."""
+
+_NOT_OF_PATHS = ("backend", "super_packets")
+"""Of a lab's means."""
+
+_NONE_OF_IT = {"policer_rate": "unlimited", "overhead": "0B", "mtu": "1500B"}
+"""Shown of every path."""
+
+
+def _check_made(shown: Mapping[str, str], file: str) -> None:
+    """Raises UsageError for what a path has besides what netem makes of it."""
+    expected = "expected a path of rate, rtt, loss, ack_loss and buffer, which is all that --netem makes. Leave it out"
+    for name, value in shown.items():
+        section, _, key = name.partition(".")
+        if section == "hop":
+            raise UsageError(f"{file}: {name}: got several hops with --netem; {expected}.")
+        if section == "flow" and key.endswith(".rtt") and value != shown["path.rtt"]:
+            raise UsageError(f"{file}: {name}: got {value} with --netem; {expected}.")
+        if section != "path" or key in _NOT_OF_PATHS or _NONE_OF_IT.get(key) == value:
+            continue
+        is_trace = key == "rate" and not value.endswith("bit/s") and value != "unlimited"
+        if is_trace or not (key in _MADE or key.startswith(("bdp_", "buffer_"))):
+            raise UsageError(f"{file}: {name}: got {value} with --netem; {expected}.")
 
 
 def _share(value: str, key: str, file: str) -> int:

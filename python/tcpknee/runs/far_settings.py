@@ -56,7 +56,8 @@ class HostSettings:
                     f'{job.file}: got pacing = "fq" or a qdisc of a host together with --netem, which takes its place; '
                     "expected one of them."
                 )
-            self.netem(0)
+            for index in range(len(cells)):
+                self.netem(index)
         job.told.update(told)
         try:
             if job.allow_host_settings:
