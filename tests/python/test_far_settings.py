@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tcpknee.errors import EngineError, UsageError
 from tcpknee.remote import settings
 from tcpknee.remote.transport import Connection
-from tcpknee.runs import api, hosts_text
+from tcpknee.runs import api, far_settings, hosts_text
+from tcpknee.runs.job import Job
+from tcpknee.runs.pair import Pair
 
 SCENARIO = """
 duration = "1s"
@@ -157,3 +161,42 @@ def test_who_is_not_root_is_told_what_could_not_be_set(monkeypatch: pytest.Monke
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(EngineError, match=r"sender local: settings cannot be made there: .* is not root.*NOPASSWD"):
         Connection("local", "sender local", holds=True)
+
+
+def test_what_one_host_did_not_put_back_is_told_where_the_other_one_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Holder:
+        def __init__(self, role: str, *_: object) -> None:
+            if role == "receiver":
+                raise EngineError("receiver local: a setting cannot be made: no.")
+            self.held: list[dict[str, str]] = []
+
+        def end(self) -> list[str]:
+            return ["sender local: Not put back: sysctl a: it is 3"]
+
+    def host(role: str, there: str = THERE) -> Any:
+        said = {"settings": there, "recorded": {}}
+        return SimpleNamespace(
+            role=role, name="local", where=f"{role} local", ask=lambda what, **_: said[what], close=lambda: None
+        )
+
+    monkeypatch.setattr(far_settings.holding, "Holder", Holder)
+    monkeypatch.setattr(far_settings, "Helper", lambda role, _: host(role, f"{THERE}a = 3\n"))
+    scenario = api.parse(SCENARIO, "f.toml")
+    job = Job(scenario, SCENARIO, "f.toml", allow_host_settings=True, pair=Pair("local", "local"))
+    addresses = {"sender": "127.0.0.1", "receiver": "127.0.0.1"}
+    held = far_settings.HostSettings(job, (host("sender"), host("receiver")), addresses)
+    with pytest.raises(EngineError, match="receiver local: a setting cannot be made"), held:
+        pytest.fail("it is held")
+    assert job.told["warnings"] == [
+        "sender local: Not put back: sysctl a: it is 3",
+        "sender local: settings are not as they were before the run: +a = 3",
+        "receiver local: settings are not as they were before the run: +a = 3",
+    ]
+    assert job.told["sender"]["as_before"] is False
+
+
+def test_a_host_without_root_speaks_of_itself_alone() -> None:
+    one = Connection.__new__(Connection)
+    one.where = "receiver b"
+    assert "Nothing was changed there." in str(one.lost("tcpknee-no-root me"))
+    assert "either host" not in str(one.lost("tcpknee-no-root me"))

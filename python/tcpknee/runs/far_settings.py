@@ -33,6 +33,8 @@ class HostSettings:
         self._emulated: dict[str, settings.Setting] | None = None
         self._warnings: list[str] = []
         self._before: dict[str, str] = {}
+        self._may_differ = False
+        """Something was to be set, whether or not it came to that."""
 
     def __enter__(self) -> HostSettings:
         job, cells = self.job, self.job.scenario.cells
@@ -61,13 +63,14 @@ class HostSettings:
         job.told.update(told)
         try:
             if job.allow_host_settings:
+                self._may_differ = True
                 names = {role: one.name for role, one in self.pair.items()}
                 entered = holding.held(names, asked, self._deadline_sec(), self._warnings)
                 self._holders = self._stack.enter_context(entered)
                 for role, holder in self._holders.items():
                     told[role]["held"] = holder.held
         except BaseException:
-            self._stack.close()
+            self.__exit__()
             raise
         return self
 
@@ -76,9 +79,7 @@ class HostSettings:
             self._path.close()
         finally:
             self._stack.close()
-        for role, before in self._before.items():
-            if not (self._holders or self._emulated):
-                break
+        for role, before in self._before.items() if self._may_differ else ():
             changed = self._changed(role, before)
             self.job.told[role]["as_before"] = not changed
             if changed:
@@ -119,6 +120,7 @@ class HostSettings:
         if path == self._emulated:
             return
         self._path.close()
+        self._may_differ = True
         names = {role: one.name for role, one in self.pair.items()}
         asked = {role: [one] for role, one in path.items()}
         entered = holding.held(names, asked, self._deadline_sec(), self._warnings)
