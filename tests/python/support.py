@@ -44,8 +44,10 @@ question = "Does it carry data?"
 measure  = "new.goodput"
 better   = "more"
 limits   = ["new.goodput >= 1Mbit/s"]
+why      = "A tenth of the link."
 scenario = '''
 duration = "1s"
+repeat   = 2
 [path]
 rate = "10Mbit/s"
 rtt  = "10ms"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,10 @@ import tcpknee
 from support import SUITE
 from tcpknee import _core
 from tcpknee.errors import ScenarioError, UsageError
+from tcpknee.evidence.expressions import parse_value, terms_in
 from tcpknee.gate import suite
+from tcpknee.runs import api
+from tcpknee.runs.terms import OfCells
 
 
 def written(folder: Path, text: str) -> Path:
@@ -42,10 +46,16 @@ def test_the_scenario_of_a_row_may_be_a_file_beside_the_suite(tmp_path: Path) ->
         (('question = "Does', 'quesion = "Does'), 10, "quesion: is no key of it; expected one of name"),
         (('better   = "more"', 'better   = "fast"'), 12, 'better: expected "more" or "less"'),
         (('"new.goodput >= 1Mbit/s"', '"new.goodput >> 1Mbit/s"'), 13, "limits: "),
-        (('figure    = "9Mbit/s"', 'figure    = ["9Mbit/s"]'), 29, "figure: expected"),
-        (('tolerance = "10%"', 'tolerance = "a tenth"'), 30, "tolerance: got"),
-        (('prose    = "A machine reads no text."', ""), 33, 'row "two": got none of them; expected one of'),
-        (('name     = "two"', 'name     = "one"'), 34, 'name: got "one" again'),
+        (('figure    = "9Mbit/s"', 'figure    = ["9Mbit/s"]'), 31, "figure: expected"),
+        (
+            ('better   = "more"', 'better   = "more"\nmargin   = "100%"'),
+            13,
+            'margin: got "100%"; expected less than 100%',
+        ),
+        (('why      = "A tenth of the link."', ""), 13, "why: got none; expected the reason of the limits"),
+        (('tolerance = "10%"', 'tolerance = "a tenth"'), 32, "tolerance: got"),
+        (('prose    = "A machine reads no text."', ""), 35, 'row "two": got none of them; expected one of'),
+        (('name     = "two"', 'name     = "one"'), 36, 'name: got "one" again'),
         (('date   = "2026-11-27"', ""), 2, "date: got none"),
         (("[suite]", "[suit]"), 2, "suit: is no key of a suite"),
     ],
@@ -77,3 +87,37 @@ def test_every_row_can_be_run(name: str) -> None:
         if row.harm:
             alone = _core.parse(suite.put(suite.without_new(row.scenario), "", '"cubic"'), f"{name}: {row.name}")
             assert row.harm in [flow["name"] for flow in alone.cells[0]["flows"]], row.name
+
+
+CHANCE = re.compile(r"^(?:noise|jitter|loss|reorder|sizes) *=|workload *= *\"(?:web|request-response)", re.MULTILINE)
+
+
+def rows_with_new() -> list[tuple[str, suite.Row]]:
+    return [(name, row) for name in suite.names() for row in suite.find(name).rows if row.uses_new]
+
+
+def test_rows_with_random_loss_never_decide_alone() -> None:
+    """Losses at random are what real paths seldom have."""
+    lossy = [(name, row) for name, row in rows_with_new() if re.search(r"^loss *=", row.scenario, re.MULTILINE)]
+    assert lossy
+    assert not [(name, row.name) for name, row in lossy if not row.stress]
+
+
+def test_rows_that_judge_have_chance_in_them() -> None:
+    """Five repetitions without any are one, five times."""
+    judging = [(name, row) for name, row in rows_with_new() if name == "rfc9743" or (name == "nsperf" and row.harm)]
+    assert len(judging) > 20
+    assert not [(name, row.name) for name, row in judging if not CHANCE.search(row.scenario)]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("row", [row for row in suite.find("rfc9743").rows if row.uses_new], ids=lambda row: row.name)
+def test_repetitions_of_a_row_differ(row: suite.Row) -> None:
+    run = api.run_text(suite.put(row.scenario, '"cubic"', '"cubic"'), row.name, out=None)
+    meanings, node = OfCells(run.meta["cells"], run.summary), parse_value(row.measure or "new.goodput")
+    terms = terms_in(node)
+    found = [
+        node.value({term: meanings.values(term, place) for term in terms}).estimate()
+        for place in meanings.places(terms)
+    ]
+    assert not all(one is None or one.identical for one in found)

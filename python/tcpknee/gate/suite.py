@@ -233,6 +233,8 @@ class _Reader:
             )
         if ("measure" in got) != ("better" in got) or got.get("better", "more") not in ("more", "less"):
             self._mistake((*where, "better"), "better", 'expected "more" or "less", with the measure that it is of')
+        if got.get("limits") and not got.get("why"):
+            self._mistake((*where, "limits"), "why", "got none; expected the reason of the limits")
         if not all(isinstance(one, str) for one in got.get("limits", ())):
             self._mistake((*where, "limits"), "limits", "expected assertions as texts, as an [[expect]] has")
             got["limits"] = []
@@ -249,7 +251,7 @@ class _Reader:
             scenario=self._scenario(number, got.get("scenario", "")),
             measure=got.get("measure", ""),
             better=got.get("better", ""),
-            margin=self._share((*where, "margin"), "margin", got.get("margin", "5%")),
+            margin=self._margin(number, got.get("margin", "5%")),
             limits=tuple(got.get("limits", ())),
             why=got.get("why", ""),
             harm=got.get("harm", ""),
@@ -314,6 +316,12 @@ class _Reader:
             if not table.get(key):
                 self._mistake((name, number, ""), key, f"got none; expected it in each [{name}]")
         return {key: value for key, value in table.items() if key in keys and isinstance(value, keys[key])}
+
+    def _margin(self, number: int, text: str) -> float:
+        found = self._share(("row", number, "margin"), "margin", text)
+        if found >= 1:
+            self._mistake(("row", number, "margin"), "margin", f'got "{text}"; expected less than 100%')
+        return min(found, 0.99)
 
     def _share(self, where: tuple[str, int, str], key: str, text: str) -> float:
         found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?%", text)
