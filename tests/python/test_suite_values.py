@@ -73,6 +73,14 @@ def test_the_command_tells_values_with_source_and_reason(tmp_path: Path) -> None
     assert [one["verdict"] for one in told["rows"][0]["values"]] == ["outside"]
 
 
+@pytest.mark.parametrize(("repeat", "said"), [("1", "(one repetition"), ("2", "(the same in each repetition")])
+def test_a_value_without_an_interval_says_so(tmp_path: Path, repeat: str, said: str) -> None:
+    published(tmp_path, '"8Mbit/s"')
+    path = tmp_path / "mine.toml"
+    path.write_text(path.read_text(encoding="utf-8").replace("repeat   = 2", f"repeat   = {repeat}"), encoding="utf-8")
+    assert f"{said}: no interval)" in knee("suite", "mine.toml", "--quiet", cwd=tmp_path).out
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

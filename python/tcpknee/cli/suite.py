@@ -124,7 +124,7 @@ def _lines(row: Row, found: Sequence[Value]) -> Iterator[str]:
     yield from table[:2]
     for one, line in zip(found, table[2:], strict=True):
         yield line
-        yield f"  {readable(one.value)}"
+        yield f"  {readable(one.value)}{f' ({one.point})' if one.point else ''}"
     for source in dict.fromkeys(f"{one.source}{' (second-hand)' if one.second_hand else ''}" for one in found):
         yield from textwrap.wrap(f"Source: {source}", 100, initial_indent="  ", subsequent_indent="    ")
     for one in found:

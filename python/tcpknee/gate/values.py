@@ -24,7 +24,8 @@ _VERDICTS = {"holds": INSIDE, "fails": OUTSIDE, "undecided": UNDECIDED}
 @dataclass(frozen=True)
 class Value:
     """A published value beside ours. `ours` has its interval; `verdict` says whether all of that is in the range, none
-    of it, or a part. `ratio`: ours over a single figure, as text."""
+    of it, or a part. `ratio`: ours over a single figure, as text. `point`: why there is no interval, "" where there is
+    one."""
 
     value: str
     figure: str
@@ -34,6 +35,7 @@ class Value:
     ratio: str
     verdict: str
     note: str
+    point: str
 
 
 def rows_of(suite: Suite) -> list[Row]:
@@ -94,7 +96,20 @@ def _values(row: Row, found: Run) -> Iterator[Value]:
             ratio=beside.ratio_text if len(one.figure) == 1 else "",
             verdict=_VERDICTS[outcome.verdict],
             note=one.note,
+            point=_point(one, meanings),
         )
+
+
+def _point(one: Published, meanings: OfCells) -> str:
+    node = parse_value(one.value)
+    terms = terms_in(node)
+    for place in meanings.places(terms):
+        found = node.value({term: meanings.values(term, place) for term in terms}).estimate()
+        if found is not None and found.n == 1:
+            return "one repetition: no interval"
+        if found is not None and found.identical:
+            return "the same in each repetition: no interval"
+    return ""
 
 
 def figure_text(one: Published) -> str:
