@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
 import sys
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from support import SUITE, Ended, knee
-from tcpknee.gate import judging, report, suite
+from tcpknee.errors import ScenarioError
+from tcpknee.evidence import expect, metrics
+from tcpknee.evidence.expressions import Quantity, Term
+from tcpknee.gate import candidates, judging, report, suite
 
 ROOT = Path(__file__).parents[2]
 
@@ -121,7 +127,7 @@ def test_two_runs_give_the_same_bytes(tmp_path: Path) -> None:
     for file in files:
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes(), file
     (whole,) = {(tmp_path / name).read_bytes() for name in ("a.xml", "b.xml", "a/junit.xml")}
-    assert len(ElementTree.fromstring(whole).findall("testcase")) == 2
+    assert len(ElementTree.fromstring(whole).findall("testsuite/testcase")) == 2
 
 
 def test_an_algorithm_that_crashes_ends_its_row_and_not_the_report(tmp_path: Path) -> None:
@@ -138,6 +144,174 @@ def test_an_algorithm_that_crashes_ends_its_row_and_not_the_report(tmp_path: Pat
     assert done.code == 1 and "one (crashed)" in done.out
 
 
+def test_a_base_that_crashes_is_no_fault_of_the_algorithm(tmp_path: Path) -> None:
+    text = (UNFAIR / "never_backs_off.c").read_text(encoding="utf-8")
+    before = "\tout->ret = cc_max("
+    (tmp_path / "crashing.c").write_text(text.replace(before, CRASHES + before), encoding="utf-8")
+    alone = TWO.replace('[[flow]]\nname      = "old"\nalgorithm = "BASE"\n', "")
+    assert alone != TWO
+    rows = [
+        TWO.partition("[[row]]")[0],
+        alone.split("[[row]]\n")[1],
+        TWO.split("[[row]]\n")[1].replace('"one"', '"beside"'),
+    ]
+    done, found = gated(tmp_path, "reno", "--against", "./crashing.c", text="[[row]]\n".join(rows))
+    one, beside = found["rows"]
+    assert (one["verdict"], one["base"], one["change"]) == ("ok", "crashed", None), one
+    assert beside["verdict"] == "undecided" and done.code == 0 and "base crashed: " in done.out
+
+
+def of_flow(metric: str, **runs: Sequence[float]) -> judging.Harm:
+    term = Term("old", (), metric)
+    kind = metrics.BY_NAME[metric].kind
+    of = {name: Quantity.of_metric(kind, np.array(values)) for name, values in runs.items()}
+    return judging._harmed(term, {}, of)
+
+
+@pytest.mark.filterwarnings("error")
+def test_harm_to_a_flow_that_loses_nothing_alone_is_seen() -> None:
+    """Its share is 1 for any loss, also beside the base."""
+    found = of_flow("retransmit_pct", alone=[0, 0], new=[24.5, 24.6], base=[1.5, 1.4])
+    assert found.verdict == "fails" and "24.5" in found.text and "instead of 1.45 %" in found.text
+    assert found.bound == "old.retransmit_pct <= 2.45%"
+    assert of_flow("retransmit_pct", alone=[0, 0], new=[2.1, 2.1], base=[1.5, 1.5]).verdict == "holds"
+    assert of_flow("queue_delay_us_mean", alone=[0, 0], new=[900, 901], base=[1, 2]).verdict == "holds"
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_flow_that_is_starved_to_nothing_is_harmed() -> None:
+    nothing = [math.nan, math.nan]
+    found = of_flow("latency_us_p95", alone=[100, 110], new=nothing, base=[100, 110])
+    assert (found.verdict, found.new.mean) == ("fails", 1.0)
+    assert of_flow("latency_us_p95", alone=[100, 110], new=[100, math.nan], base=[100, 110]).verdict == "undecided"
+    assert of_flow("latency_us_p95", alone=[100, 110], new=nothing, base=nothing).verdict != "fails"
+
+
+def test_one_repetition_decides_nothing(tmp_path: Path) -> None:
+    once = TWO.replace("repeat   = 2", "repeat   = 1").replace("goodput >= 1Mbit/s", "goodput >= 1Gbit/s")
+    one = gated(tmp_path, "reno", "--against", "bbr1", text=once)[1]["rows"][0]
+    assert (one["verdict"], one["change"]) == ("undecided", "undecided")
+
+
+def test_a_value_that_one_repetition_lacks_is_no_difference(tmp_path: Path) -> None:
+    row = suite.find(str(tmp_path / suite_of(tmp_path, TWO))).rows[0]
+    some = np.array([1.0, 1.0, 1.0, math.nan])
+    assert judging._change(row, {}, some, np.ones(4)).verdict == "undecided"
+    assert judging._change(row, {}, np.full(4, math.nan), np.ones(4)).verdict == "worse"
+
+
+BY_HARM = """
+[[row]]
+name     = "by-harm"
+question = "Is it a good neighbour?"
+harm     = "old"
+scenario = '''
+duration = "4s"
+warmup   = "1s"
+repeat   = 3
+[path]
+rate   = "10Mbit/s"
+rtt    = "20ms"
+jitter = "1ms"
+buffer = ["1bdp", "2bdp"]
+[sender]
+initcwnd = [10, 12]
+[[flow]]
+name      = "old"
+algorithm = "BASE"
+[[flow]]
+name      = "new"
+algorithm = "NEW"
+'''
+[[row]]
+name     = "by-limit"
+question = "Is it as fast as no link is?"
+limits   = ["new.goodput >= 1Gbit/s"]
+why      = "None: it must fail."
+scenario = '''
+duration = "500ms"
+repeat   = 2
+[path]
+rate = ["10Mbit/s", "5Mbit/s"]
+rtt  = ["10ms", "20ms"]
+[[flow]]
+name      = "new"
+algorithm = "NEW"
+[[zip]]
+keys = ["path.rate", "path.rtt"]
+'''
+"""
+
+
+def test_every_finding_ends_with_1(tmp_path: Path) -> None:
+    """Where harm alone fails, where values are numbers, and where lists vary together."""
+    _, found = gated(tmp_path, str(UNFAIR / "never_backs_off.c"), text=TWO.partition("[[row]]")[0] + BY_HARM)
+    rows = {row["name"]: row for row in found["rows"]}
+    assert {row["verdict"] for row in rows.values()} == {"not ok"}
+    assert rows["by-limit"]["limits"][0]["at"] == "rate 5Mbit/s, rtt 20ms", "where it holds least"
+    for row in rows.values():
+        shown = (tmp_path / "out" / row["reproducer"]).read_text(encoding="utf-8")
+        assert not re.search(r"^[a-z]+ *= *\[", shown, re.MULTILINE), shown
+        done = knee("run", tmp_path / "out" / row["reproducer"], "-q", "--out", row["name"], cwd=tmp_path)
+        assert done.code == 1, (shown, done.out, done.err)
+
+
+def test_a_finding_is_where_something_fails(tmp_path: Path) -> None:
+    row = suite.find(str(tmp_path / suite_of(tmp_path, TWO))).rows[0]
+    there, here = {"path.rtt": "1ms"}, {"path.rtt": "9ms"}
+    limit = judging.Limit(expect.Outcome("new.goodput >= 1Mbit/s", 1, "undecided", "left is 1 Mbit/s"), there)
+    worse = judging.Change("worse", here, None, "new.goodput 0.5×")
+    found = judging._finding(judging.Judged(row, "sim", "undecided", changes=[worse], limits=[limit]))
+    assert found == {"worst": "new.goodput 0.5× at rtt 9ms", "place": here}
+
+
+def test_junit_has_a_suite_per_engine(tmp_path: Path) -> None:
+    mine = suite.find(str(tmp_path / suite_of(tmp_path, TWO)))
+    one = candidates.Candidate("reno", "reno", '"reno"')
+    gates = [judging.Gate(mine, one, one, tmp_path, engine=engine) for engine in ("sim", "guest")]
+    found = [judging.Judged(mine.rows[0], "sim", judging.OK)]
+    whole = ElementTree.fromstring(report.junit([(gate, found) for gate in gates], by_criteria=True))
+    assert [len(each) for each in whole.findall("testsuite")] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("word", "path"),
+    [
+        ("./mine.c@HEAD~1", "./mine.c"),
+        ("./a@b/mine.c", "./a@b/mine.c"),
+        ("./a@b/mine.c@HEAD", "./a@b/mine.c"),
+        ("cubic", "cubic"),
+    ],
+)
+def test_a_path_may_have_an_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str, path: str) -> None:
+    (tmp_path / "a@b").mkdir()
+    (tmp_path / "a@b/mine.c").touch()
+    monkeypatch.chdir(tmp_path)
+    assert candidates.path_of(word) == path
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('measure  = "new.goodput"', 'measure  = "nobody.goodput"', 'measure: got "nobody"'),
+        ('better   = "more"', 'better   = "more"\nharm = "nobody"', 'harm: got "nobody"'),
+        ('better   = "more"', 'better   = "more"\nharm = "new"', 'harm: got "new"'),
+        ('rtt  = "10ms"', 'rtt  = "10m"', "path.rtt"),
+    ],
+)
+def test_a_mistake_in_a_later_row_ends_the_gate_before_anything_runs(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    head, first, rest = TWO.split("[[row]]\n")
+    assert old in first
+    later = first.replace('"one"', '"later"').replace(old, new)
+    mine = suite.find(str(tmp_path / suite_of(tmp_path, "[[row]]\n".join([head, first, later, rest]))))
+    one = candidates.Candidate("reno", "reno", '"reno"')
+    with pytest.raises(ScenarioError, match=re.escape(said)) as raised:
+        judging.Gate(mine, one, one, tmp_path / "out").run()
+    assert "row later" in str(raised.value) and not (tmp_path / "out").exists()
+
+
 def test_a_file_of_a_revision_is_compared_with_what_it_became(tmp_path: Path) -> None:
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(tmp_path)]
     mine = tmp_path / "mine.c"
@@ -149,10 +323,11 @@ def test_a_file_of_a_revision_is_compared_with_what_it_became(tmp_path: Path) ->
         subprocess.run([*git, *words], check=True)
     mine.write_text(text, encoding="utf-8")
     changed = TWO.replace('"new.goodput"', '"old.goodput"').replace('duration = "1s"', 'duration = "5s"')
+    changed = changed.replace("repeat   = 2", "repeat   = 6")
     done, found = gated(tmp_path, "./mine.c", "--against", "./mine.c@HEAD", text=changed)
     assert done.code == 1 and found["rows"][0]["change"] == "worse", done.out
     shown = (tmp_path / "out" / found["rows"][0]["reproducer"]).read_text(encoding="utf-8")
-    assert "assert = 'old.goodput >= " in shown
+    assert 'assert = "old.goodput >= ' in shown
     assert "stubborn (new)" in done.out and "mine.c@HEAD" in found["facts"]["against"]
     assert mine.read_text(encoding="utf-8") == text
     same, _ = gated(tmp_path, "./mine.c@HEAD", "--against", "./mine.c@HEAD~0", text=changed, out="same")

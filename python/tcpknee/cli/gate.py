@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,16 +15,8 @@ from tcpknee import human, say
 from . import completion
 from .options import PATH, SEED_MAX, Engines, Whole, foreign, foreign_files, json_option, name_list, quiet_option
 
-_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
-
-
-def _seconds(context: click.Context, option: click.Parameter, given: str | None) -> float | None:
-    if given is None:
-        return None
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(s|min|h)", given)
-    if not found:
-        raise click.BadParameter(f'got "{given}"; expected a length of time such as 90s, 10min or 1h.')
-    return float(found[1]) * _UNITS[found[2]]
+if TYPE_CHECKING:
+    from tcpknee.gate.judging import Gate, Judged
 
 
 @click.command("gate", short_help="Say what a change to congestion control does, row by row.")
@@ -61,9 +55,7 @@ def _seconds(context: click.Context, option: click.Parameter, given: str | None)
     help="The kernel of --against, beside the one of --kernel.",
 )
 @click.option("--seed", type=Whole(0, SEED_MAX), default=1, show_default=True, help="Of all chance, the same for both.")
-@click.option(
-    "--budget", metavar="TIME", callback=_seconds, help="Begin no row after so long, such as 10min; missing rows fail."
-)
+@click.option("--budget", metavar="TIME", help="Begin no row after so long, such as 10min; missing rows fail.")
 @click.option("--workers", type=Whole(min=1), help="Repetitions at once; by default one per processor.")
 @click.option(
     "--out", "-o", metavar="DIR", type=PATH, help="Folder for the report and reproducers.  [default: runs/gate-ALGO-N]"
@@ -85,7 +77,7 @@ def command(
     kernel: tuple[str, ...],
     against_kernel: str,
     seed: int,
-    budget: float | None,
+    budget: str | None,
     workers: int | None,
     out: Path | None,
     junit: Path | None,
@@ -110,73 +102,89 @@ def command(
             f"--against-kernel {against_kernel}: got {len(kernel) or 'no'} kernels for --kernel; expected one."
         )
     begun = time.monotonic()
+    from tcpknee import _core
     from tcpknee.gate import candidates, judging, report
     from tcpknee.gate import suite as suites
-    from tcpknee.pages import gate_page
     from tcpknee.runs.folder import next_free
-    from tcpknee.runs.progress import Line, Phase
+    from tcpknee.runs.progress import Line
     from tcpknee.writing import replacing
 
     from . import running
 
     if junit is not None and junit.exists():
         raise click.UsageError(f"--junit: {junit} is there already; expected a name that is free.")
+    deadline = begun + _core.duration_ns("--budget", budget) / 1e9 if budget is not None else None
     rows = suites.find(suite or "rfc9743")
-    stem = re.sub(r"[^\w.-]+", "-", Path(algorithm.partition("@")[0]).stem)
+    stem = re.sub(r"[^\w.-]+", "-", Path(candidates.path_of(algorithm)).stem)
     folder = out or next_free(running.RUNS, f"gate-{stem}")
     if folder.exists() and any(folder.iterdir()):
         raise click.UsageError(
             f"--out: {folder} is not empty; expected a new folder, so that no old finding stays in it."
         )
-    if "guest" in engine.split(","):
-        from tcpknee.kernels import building
-
-        def built(name: str) -> str:
-            return building.name_of(name, lambda title: Phase(title, quiet=quiet, lines=True))
-
-        kernel = tuple(built(one) for one in kernel)
-        against_kernel = built(against_kernel) if against_kernel else ""
+    engines = engine.split(",")
+    if "guest" in engines:
+        kernel, against_kernel = tuple(_built(one, quiet) for one in kernel), _built(against_kernel, quiet)
     new, base = candidates.of("knee gate", algorithm, against, folder)
-    passed = True
-    told: list[str] = []
-    objects = []
-    for name in engine.split(","):
-        gate = judging.Gate(
+    gates = [
+        judging.Gate(
             rows,
             new,
             base,
-            folder / name if "," in engine else folder,
+            folder / name if len(engines) > 1 else folder,
             engine=name,
             kernels=kernel,
             base_kernel=against_kernel,
             seed=seed,
-            deadline=begun + budget if budget is not None else None,
+            deadline=deadline,
             workers=workers,
         )
+        for name in engines
+    ]
+    done: list[tuple[Gate, list[Judged]]] = []
+    for gate in gates:
         with Line(quiet=quiet, lines=True) as progress:
-            found = gate.run(progress)
-        as_object = report.as_json(gate, found, by_criteria=rfc9743)
-        written = {
-            "report.html": gate_page.render(as_object).encode(),
-            "gate.json": report.json_bytes(as_object),
-            "junit.xml": report.junit(gate, found, by_criteria=rfc9743),
-            "badge.json": report.badge(gate, found, by_criteria=rfc9743),
-            "report.md": "\n".join([*report.markdown(gate, found, by_criteria=rfc9743), ""]).encode(),
-        }
-        for file_name, content in written.items():
-            with replacing(gate.folder / file_name, make=True) as file:
-                file.write(content)
-        if junit is not None:
-            with replacing(junit, make=True) as file:
-                file.write(written["junit.xml"])
-        objects.append(as_object)
-        passed &= report.verdict(found, by_criteria=rfc9743)[0]
-        as_text = report.lines(gate, found, say.room(), by_criteria=rfc9743)
-        told += report.markdown(gate, found, by_criteria=rfc9743) if kind == "md" else as_text
-        told.append("")
+            done.append((gate, gate.run(progress)))
+        _write(*done[-1], by_criteria=rfc9743)
+    if junit is not None:
+        with replacing(junit, make=True) as file:
+            file.write(report.junit(done, by_criteria=rfc9743))
     if json:
+        objects = [report.as_json(gate, found, by_criteria=rfc9743) for gate, found in done]
         say.json({"schema": report.SCHEMA, "gates": objects}, allow_nan=False)
     else:
-        say.lines(told[:-1])
+        for number, (gate, found) in enumerate(done):
+            if number:
+                say.line("")
+            if kind == "md":
+                say.lines(report.markdown(gate, found, by_criteria=rfc9743))
+            else:
+                say.lines(report.lines(gate, found, say.room(), by_criteria=rfc9743))
         say.warn(f"Report: {folder}, after {human.duration(int((time.monotonic() - begun) * 1e9))}.")
-    return 0 if passed else 1
+    return 0 if all(report.verdict(found, by_criteria=rfc9743)[0] for _, found in done) else 1
+
+
+def _built(kernel: str, quiet: bool) -> str:
+    """The name of a kernel that guests can boot, which is built where it is a tree; of none none."""
+    from tcpknee.kernels import building
+    from tcpknee.runs.progress import Phase
+
+    return building.name_of(kernel, lambda title: Phase(title, quiet=quiet, lines=True)) if kernel else ""
+
+
+def _write(gate: Gate, found: Sequence[Judged], *, by_criteria: bool) -> None:
+    """The files of its folder."""
+    from tcpknee.gate import report
+    from tcpknee.pages import gate_page
+    from tcpknee.writing import replacing
+
+    as_object = report.as_json(gate, found, by_criteria=by_criteria)
+    written = {
+        "report.html": gate_page.render(as_object).encode(),
+        "gate.json": report.json_bytes(as_object),
+        "junit.xml": report.junit([(gate, found)], by_criteria=by_criteria),
+        "badge.json": report.badge(gate, found, by_criteria=by_criteria),
+        "report.md": "\n".join([*report.markdown(gate, found, by_criteria=by_criteria), ""]).encode(),
+    }
+    for file_name, content in written.items():
+        with replacing(gate.folder / file_name, make=True) as file:
+            file.write(content)

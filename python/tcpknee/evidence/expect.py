@@ -31,6 +31,8 @@ from .stats import FURTHEST_ADVICE, LEAST_TO_ADVISE, Estimate, Unit, ratio, unit
 class Outcome:
     """An expectation after the run. `verdict`: "holds", "fails" or "undecided"; only the first passes. `needed`:
     about so many units would decide an undecided one, if their mean stays where it is; None where that cannot be told.
+    `spare`: how far the nearest side is from its limit, as a share of that, below 0 where it is beyond. `n`: the least
+    units that a comparison was of.
     """
 
     assertion: str
@@ -38,6 +40,8 @@ class Outcome:
     verdict: str
     detail: str
     needed: int | None = None
+    spare: float = 0.0
+    n: int = 0
 
     @property
     def passed(self) -> bool:
@@ -85,23 +89,28 @@ _ORDER = {"holds": 0, "undecided": 1, "fails": 2}
 
 def _evaluate(assertion: str, line: int, meanings: Meanings) -> Outcome:
     chains = parse(assertion)
-    worst, details, needed = "holds", [], []
+    worst, details, needed, steps = "holds", [], [], []
     used = terms_of(chains)
     for place in meanings.places(used):
         values = {term: meanings.values(term, place) for term in used}
         where = ", ".join(f"{key}={value}" for key, value in place.items())
         for chain in chains:
-            verdict, detail, units = _judge(chain, values, meanings.unit)
+            verdict, detail, units, step = _judge(chain, values, meanings.unit)
+            steps += [step] if step else []
             worst = max(worst, verdict, key=_ORDER.__getitem__)
             needed += [units] if verdict == "undecided" else []
             details.append(f"{detail} ({where})" if where else detail)
     known = [units for units in needed if units is not None]
     most = max(known) if worst == "undecided" and len(known) == len(needed) else None
-    return Outcome(assertion, line, worst, "; ".join(details), most)
+    spare, n = min(steps)[0] if steps else 0.0, min((n for _, n in steps), default=0)
+    return Outcome(assertion, line, worst, "; ".join(details), most, spare, n)
 
 
-def _judge(chain: Chain, values: Mapping[Term, Quantity], unit: Unit) -> tuple[str, str, int | None]:
-    """The verdict, what was found, and how many units would decide what is undecided."""
+def _judge(
+    chain: Chain, values: Mapping[Term, Quantity], unit: Unit
+) -> tuple[str, str, int | None, tuple[float, int] | None]:
+    """The verdict, what was found, how many units would decide what is undecided, and what was found as the share that
+    it is from the limit, to the side that holds, with how many units that is of."""
     left, right = (side.value(values) for side in (chain.left, chain.right))
     if not terms_in(chain.right):
         what, shown, other, sign = "left is", left, right, 1
@@ -115,16 +124,18 @@ def _judge(chain: Chain, values: Mapping[Term, Quantity], unit: Unit) -> tuple[s
     found = shown.estimate()
     limit = 0.0 if other is None else float(other.values[0])
     if found is None or np.isnan(limit):
-        return "undecided", f"no {unit.one} has both sides", None
+        return "undecided", f"no {unit.one} has both sides", None, None
     # The very interval that is shown decides.
     verdict = decide(chain.operator, found.map(lambda value: sign * (value - limit)))
+    spare = sign * (found.mean - limit) / (abs(limit) or 1.0)
+    spare = -abs(spare) if chain.operator == "==" else -spare if chain.operator in ("<", "<=") else spare
     note, needed = "", None
     if found.n == 1:
         note = f", judged on one {unit.one}, without an interval"
     elif verdict == "undecided":
         needed = _needed(shown, limit)
         note = f", so the interval holds both outcomes{_advice(needed, found.n, unit)}"
-    return verdict, f"{what} {shown_as_text(shown)}{note}", needed
+    return verdict, f"{what} {shown_as_text(shown)}{note}", needed, (spare, found.n)
 
 
 def _needed(shown: Quantity, limit: float) -> int | None:

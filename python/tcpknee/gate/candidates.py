@@ -54,15 +54,22 @@ def of(option: str, new: str, base: str, folder: Path) -> tuple[Candidate, Candi
     return found[0], found[1]
 
 
+def path_of(word: str) -> str:
+    """The path in `./mine.c@HEAD~1`; all of it where there is such a file."""
+    path, at, _ = word.rpartition("@")
+    return path if at and naming.is_path(path) and not Path(word).exists() else word
+
+
 def _is_file(word: str) -> bool:
-    return naming.is_path(word.partition("@")[0])
+    return naming.is_path(path_of(word))
 
 
 def _copied(word: str, folder: Path, role: str) -> tuple[str, Mapping[str, str]]:
     """Copies the file with what it includes; its path in `folder`, and the texts by their names."""
-    path, _, revision = word.partition("@")
+    path = path_of(word)
+    revision = word[len(path) + 1 :]
     read = _of_revision(word, revision) if revision else reading.program
-    if revision == "" and "@" in word:
+    if revision == "" and path != word:
         raise UsageError(f"{word}: got no revision behind the @; expected one that git knows, as in {path}@HEAD~1.")
     sources, _ = building.gather(word, path if "/" in path else f"./{path}", read)
     for name, text in sources.items():

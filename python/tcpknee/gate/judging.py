@@ -24,12 +24,11 @@ from tcpknee.evidence.expressions import Node, Place, Problem, Quantity, Term, p
 from tcpknee.evidence.stats import Estimate, Floats, Unit, estimate, ratio
 from tcpknee.kernels import cache
 from tcpknee.runs import api, compose, named_files
-from tcpknee.runs.other_values import with_values
 from tcpknee.runs.pool import Watcher
-from tcpknee.runs.results import Run
 from tcpknee.runs.terms import OfCells
 from tcpknee.writing import replacing
 
+from . import cells
 from . import suite as suites
 from .candidates import Candidate
 from .suite import Row, Suite
@@ -43,14 +42,15 @@ _HARMS = {
     "completion_us_p50": ("completion", 0.0),
     "latency_us_p95": ("latency", 0.0),
     "goodput_bits_per_sec": ("goodput", 0.0),
-    "queue_delay_us_mean": ("delay", 1000.0),
-    "retransmit_pct": ("loss", 1.0),
+    "queue_delay_us_mean": ("delay", 0.001),
+    "retransmit_pct": ("loss", 0.01),
 }
-"""Metrics that harm is told in, those that users feel first; what they are called, and by how much of its unit the
-harmed flow must be worse off than beside the base before harm decides: a share of nearly nothing is no harm."""
+"""Metrics of harm, those that users feel first, with their names in reports. Where less is better, a flow must be worse
+off than beside the base by so much (seconds, a share) before that decides: a tenth of nearly nothing is no harm."""
 
 HARM_MARGIN = 0.1
-"""Harm may be that much more than the base does. Ours: RFC 9743 has no number."""
+"""Harm in goodput may be so much more than the base's own, and what grows (delay, loss, time) may be that share more
+than beside the base. Ours: RFC 9743 has no number."""
 
 _WORST = {WORSE: 0, UNDECIDED: 1, SAME: 2, BETTER: 3}
 
@@ -101,13 +101,17 @@ def _bare(term: Term) -> Term:
 @dataclass(frozen=True)
 class Harm:
     """What an algorithm does to the flow that it shares with: the share of what that one has alone which it takes (Ware
-    et al., HotNets 2019). `new` beside `base`, which another flow of the base's algorithm does."""
+    et al., HotNets 2019). `new` beside `base`, which another flow of the base's algorithm does. `values`: what the flow
+    has beside each of them, where that decides; the share does not tell what grows from nothing. `bound`: what a run
+    would have to show for the row to hold, as an assertion, "" where none says it."""
 
     metric: str
     place: Mapping[str, str]
     new: Estimate
     base: Estimate | None
     verdict: str
+    values: str
+    bound: str
 
     @property
     def where(self) -> str:
@@ -116,9 +120,10 @@ class Harm:
 
     @property
     def text(self) -> str:
-        """`goodput: harm 0.62 [0.60, 0.64], the base's own 0.48 [0.45, 0.51]`."""
+        """`loss: 24.5 % instead of 1.5 %, harm 1.00, the base's own 0.98 [0.97, 0.99]`."""
         own = f", the base's own {_number(self.base)}" if self.base else ""
-        return f"{self.metric}: harm {_number(self.new)}{own}"
+        values = f"{self.values}, " if self.values else ""
+        return f"{self.metric}: {values}harm {_number(self.new)}{own}"
 
     def json(self) -> dict[str, Any]:
         """The object of JSON."""
@@ -129,6 +134,7 @@ class Harm:
             "base": self.base.json() if self.base else None,
             "new_text": _number(self.new),
             "base_text": _number(self.base) if self.base else "-",
+            "values": self.values or None,
             "verdict": self.verdict,
         }
 
@@ -157,8 +163,9 @@ class Limit:
 
 @dataclass(frozen=True)
 class Change:
-    """The measure beside the base's at a place: `found` is new / base, or its like where one of them is 0, turned so
-    that more than 1 is better; `told` is new / base as it is. `asked`: the base's, as an assertion."""
+    """The measure beside the base's at a place. `found`: new / base, or its like where one of them is 0, turned so that
+    more than 1 is better. `told`: new / base as reports print it. `asked`: that the measure is no worse, as an
+    assertion."""
 
     verdict: str
     place: Mapping[str, str]
@@ -236,6 +243,15 @@ class Judged:
         }
 
 
+@dataclass(frozen=True, eq=False)
+class _Ready:
+    """A run that was read, and not begun."""
+
+    text: str
+    file: str
+    scenario: _core.Scenario
+
+
 @dataclass
 class Gate:
     """What is asked. `deadline`: `time.monotonic` after which no row is begun; None: there is none. `base_kernel`: the
@@ -254,15 +270,21 @@ class Gate:
     watcher: Watcher = field(default_factory=Watcher)
 
     def run(self, tell: Any = lambda _: None) -> list[Judged]:
-        """Every row. Raises `ScenarioError` for a row that cannot be read."""
-        found = []
+        """Every row. Raises `ScenarioError`, before anything runs, for rows that cannot be read."""
+        ready, mistakes = {}, []
+        for row in self.suite.rows:
+            if row.uses_new:
+                ready[row.name], found = self._ready(row)
+                mistakes += found
+        if mistakes:
+            raise ScenarioError.of(str(self.suite.file), mistakes)
+        judged = []
         for number, row in enumerate(self.suite.rows, start=1):
             tell(f"{number} of {len(self.suite.rows)} rows: {row.name}")
-            found.append(self.judge(row))
-        return found
+            judged.append(self._judge(row, ready.get(row.name, {})))
+        return judged
 
-    def judge(self, row: Row) -> Judged:
-        """One row."""
+    def _judge(self, row: Row, ready: Mapping[str, _Ready]) -> Judged:
         if row.prose:
             return Judged(row, "", PROSE, worst=row.prose)
         if row.not_tested:
@@ -272,19 +294,37 @@ class Gate:
             return Judged(row, "", NOT_TESTED, worst=said)
         if self.deadline is not None and time.monotonic() >= self.deadline:
             return Judged(row, self.engine, NO_TIME, worst="--budget was spent before its turn")
-        text = self._text(row)
-        scenario = f"{row.name}.toml"
+        text, scenario = ready["new"].text, f"{row.name}.toml"
         head = f"# {self.suite.title}: {row.section or row.name}. {row.question}\n"
         self._write(scenario, head + text)
         asked = Judged(row, self.engine, UNDECIDED, scenario=scenario)
+        runs: dict[str, OfCells] = {}
+        lost = ""
         try:
-            found = self._judged(asked, self._meanings(row, text))
-        except AlgorithmFailed as failure:
-            # What the algorithm did is behind the name of the scenario, the cell and the seed.
-            return replace(asked, verdict=CRASHED, worst=str(failure).partition(": ")[2], finding=scenario)
+            for name, one in ready.items():
+                try:
+                    runs[name] = self._run(row, one)
+                except AlgorithmFailed as failure:
+                    # What the algorithm did is behind the name of the scenario, the cell and the seed.
+                    said = str(failure).partition(": ")[2]
+                    if name == "new" and not self._is_of_base(failure):
+                        return replace(asked, verdict=CRASHED, worst=said, finding=scenario)
+                    lost = lost or f"base crashed: {said}"
         except EngineError as error:
             return replace(asked, verdict=NOT_RUN, worst=" ".join(str(error).split()))
+        if "new" not in runs:
+            return replace(asked, base=CRASHED, worst=lost)
+        if not lost:
+            # The same runs of the same seeds.
+            runs.setdefault("base", runs["new"])
+        found = self._judged(asked, OfRuns(runs))
+        if lost:
+            found = replace(found, base=CRASHED, worst=f"{found.worst}; {lost}" if found.worst else lost)
         return self._with_finding(found, text)
+
+    def _is_of_base(self, failure: AlgorithmFailed) -> bool:
+        """Was it the base's flow that did it, beside one of the algorithm?"""
+        return failure.call.get("sha256") == self.base.sha256 != self.new.sha256
 
     def _text(self, row: Row) -> str:
         return self._with(suites.put(row.scenario, self.new.text, self.base.text), self.kernels)
@@ -297,22 +337,34 @@ class Gate:
         seeded = f"seed = {self.seed}\n{text}"
         return compose.with_kernels(seeded, kernels) if kernels else seeded
 
-    def _meanings(self, row: Row, text: str) -> OfRuns:
-        texts = {"new": text}
+    def _ready(self, row: Row) -> tuple[dict[str, _Ready], list[tuple[int, str, str]]]:
+        """The row's runs, read, and mistakes in what it asks of them."""
+        texts = {"new": self._text(row)}
         if self.new != self.base or self.base_kernel:
             texts["base"] = self._base_text(row.scenario)
+        ready = {name: self._read(row, text) for name, text in texts.items()}
+        at = (row.line, f"row {row.name}")
+        left = suites.without_new(row.scenario)
+        if row.harm and "[[flow]]" in left:
+            ready["alone"] = self._read(row, self._base_text(left))
+        elif row.harm:
+            return ready, [(*at, f'harm: got "{row.harm}", and no flow but those of NEW; expected a flow of BASE')]
+        runs = {name: OfCells(list(one.scenario.cells)) for name, one in ready.items()}
+        meanings = OfRuns({"base": runs["new"], **runs})
+        found = expect.mistakes([(limit, row.line) for limit in row.limits], meanings)
+        asked = [("measure", meanings, terms_in(parse_value(row.measure)))] if row.measure else []
         if row.harm:
-            texts["alone"] = self._base_text(suites.without_new(row.scenario))
-        runs = {name: self._of(name, row, of_run) for name, of_run in texts.items()}
-        # The same runs of the same seeds.
-        runs.setdefault("base", runs["new"])
-        return OfRuns(runs)
+            asked.append(("harm", replace(meanings, usual="alone"), [Term(row.harm, (), name) for name in _HARMS]))
+        for key, known, terms in asked:
+            try:
+                for place in known.places(terms):
+                    for term in terms:
+                        known.find(term, place)
+            except Problem as problem:
+                found.append((*at, f"{key}: {problem}"))
+        return ready, found
 
-    def _of(self, name: str, row: Row, text: str) -> OfCells:
-        run = self._run(row, text)
-        return OfCells(run.meta["cells"], run.summary)
-
-    def _run(self, row: Row, text: str) -> Run:
+    def _read(self, row: Row, text: str) -> _Ready:
         file = str(self.folder / f"{row.name}.toml")
         of_files = [one.of_file.for_core for one in (self.new, self.base) if one.of_file and one.text in text]
         try:
@@ -325,51 +377,52 @@ class Gate:
             )
         except ScenarioError as error:
             raise ScenarioError(f"{self.suite.file}:{row.line}: row {row.name}: {error}") from None
-        return api.run_text(
-            text,
-            file,
+        return _Ready(text, file, scenario)
+
+    def _run(self, row: Row, ready: _Ready) -> OfCells:
+        run = api.run_text(
+            ready.text,
+            ready.file,
             out=None,
             engine=self.engine,
             workers=self.workers,
             watcher=self.watcher,
-            scenario=scenario,
+            scenario=ready.scenario,
         )
+        return OfCells(run.meta["cells"], run.summary)
 
     def _judged(self, asked: Judged, runs: OfRuns) -> Judged:
+        """By the runs that there are: a base that crashed leaves the limits."""
         row = asked.row
         pairs = [(limit, row.line) for limit in row.limits]
-        problems = expect.mistakes(pairs, runs)
-        if problems:
-            raise ScenarioError.of(str(self.suite.file), problems)
+        if "base" not in runs.runs:
+            pairs = [pair for pair in pairs if 'run="' not in pair[0]]
         limits = [_limit(pair, runs) for pair in pairs]
-        changes = _changes(row, runs) if row.measure else []
-        harms = _harms(row, runs) if row.harm else []
+        beside = "base" in runs.runs
+        changes = _changes(row, runs) if row.measure and beside else []
+        harms = _harms(row, runs) if row.harm and beside and "alone" in runs.runs else []
         found = replace(asked, limits=limits, changes=changes, harms=harms)
+        if not beside and not limits:
+            return found
         found = replace(found, verdict=_verdict(found))
-        of_base = [_limit(pair, replace(runs, usual="base")).verdict for pair in pairs]
-        found = replace(found, base=_word(of_base))
+        if beside:
+            found = replace(found, base=_word([_limit(pair, replace(runs, usual="base")).verdict for pair in pairs]))
         return replace(found, **_finding(found))
 
     def _with_finding(self, found: Judged, text: str) -> Judged:
-        """The worst cell of a row that fails as a scenario of its own, with what it does not hold."""
+        """The worst cell of a row that fails as a scenario of its own, with what does not hold there."""
         if not (found.fails or found.change == WORSE or (found.row.stress and found.verdict == NOT_OK)):
             return found
-        for key, value in found.place.items():
-            try:
-                text = with_values(text, {key: f'"{value}"'})
-            except AssertionError:
-                # An axis of a table of several stays as it is.
-                continue
-        failed = [one.outcome.assertion for one in found.limits if one.verdict == "fails"]
-        if found.change == WORSE:
-            failed += [one.asked for one in found.changes if one.place == found.place and one.verdict == WORSE][:1]
-        lines = [f"# {found.row.question}", f"# Found: {found.worst}", text.strip()]
-        for bare in failed:
-            if "run=" in bare or not bare:
-                continue
-            for key, value in found.place.items():
-                bare = bare.replace(f'[{key}="{value}"]', "")
-            lines += ["", "[[expect]]", f"assert = '{bare}'"]
+        asked = [one.outcome.assertion for one in found.limits if one.verdict == "fails" and one.place == found.place]
+        asked += [one.bound for one in found.harms if one.verdict == "fails" and one.place == found.place]
+        asked += [one.asked for one in found.changes if one.verdict == WORSE and one.place == found.place]
+        # What names other runs than the one that is written here is left out.
+        failed = [cells.without_index(one, found.place) for one in asked if one and "run=" not in one]
+        if not failed:
+            return found
+        lines = [f"# {found.row.question}", f"# Found: {found.worst}", cells.one(text, found.place).strip()]
+        for assertion in failed:
+            lines += ["", "[[expect]]", f"assert = {compose.quoted(assertion)}"]
         name = f"finding-{found.row.name}.toml"
         self._write(name, "\n".join(lines) + "\n")
         return replace(found, finding=name)
@@ -416,19 +469,18 @@ def _verdict(found: Judged) -> str:
 
 
 def _finding(found: Judged) -> dict[str, Any]:
-    """What a reader should see first of a row: what fails, else the harm, else the worst change."""
-    for verdict in ("fails", "undecided"):
-        asked: list[Limit | Harm] = [*found.limits, *found.harms]
-        for one in asked:
-            if one.verdict == verdict:
-                return {"worst": f"{one.text}{_at(one.place)}", "place": one.place}
-    if found.harms:
-        most = found.harms[0]
-        return {"worst": f"{most.text}{_at(most.place)}", "place": most.place}
-    if found.changes:
-        worst = found.changes[0]
-        return {"worst": f"{worst.told}{_at(worst.place)}", "place": worst.place}
-    return {}
+    """What a reader should see first of a row, and where: what fails, else what is worse, else what is undecided, else
+    the harm, else the change."""
+    asked: list[Limit | Harm] = [*found.limits, *found.harms]
+    changes = [(one.told, one.place, one.verdict) for one in found.changes[:1]]
+    told = [(one.text, one.place, one.verdict) for one in asked]
+    order = [one for one in told if one[2] == "fails"] + [one for one in changes if one[2] == WORSE]
+    order += [one for one in told if one[2] == "undecided"]
+    order += [(one.text, one.place, one.verdict) for one in found.harms[:1]] + changes
+    if not order:
+        return {}
+    text, place, _ = order[0]
+    return {"worst": f"{text}{_at(place)}", "place": place}
 
 
 def _at(place: Mapping[str, str]) -> str:
@@ -441,8 +493,14 @@ _ORDER = {"fails": 0, "undecided": 1, "holds": 2}
 def _limit(pair: tuple[str, int], runs: OfRuns) -> Limit:
     """At the place where it holds least."""
     places = runs.places(terms_of(parse(pair[0])))
-    found = [Limit(expect.evaluate([pair], replace(runs, only=place))[0], place) for place in places]
-    return min(found, key=lambda one: _ORDER[one.verdict])
+    found = [Limit(_outcome(pair, replace(runs, only=place)), place) for place in places]
+    return min(found, key=lambda one: (_ORDER[one.verdict], one.outcome.spare))
+
+
+def _outcome(pair: tuple[str, int], runs: OfRuns) -> expect.Outcome:
+    """One repetition has no interval, and decides nothing here."""
+    [found] = expect.evaluate([pair], runs)
+    return replace(found, verdict="undecided") if found.n == 1 else found
 
 
 def _changes(row: Row, runs: OfRuns) -> list[Change]:
@@ -460,26 +518,32 @@ def _changes(row: Row, runs: OfRuns) -> list[Change]:
 _UNITS = {"rate": "bit/s", "time": "us", "pct": "%"}
 
 
-def _asked(row: Row, base: Quantity) -> str:
-    """That the measure is within the margin of the base's mean, for `knee run` to check."""
-    kind, factor = base.display()
-    found = base.estimate()
+def _bound(what: str, sign: str, like: Quantity, allowed: Floats) -> str:
+    """That it is at most, or at least, the mean of `allowed`, for `knee run` to check; "" where no unit says it."""
+    kind, factor = like.display()
+    found = estimate(allowed)
     if found is None or (kind and kind not in _UNITS):
         return ""
+    return f"{what} {sign} {found.mean * factor:.6g}{_UNITS.get(kind, '')}"
+
+
+def _asked(row: Row, base: Quantity) -> str:
+    """That the measure is within the margin of the base's."""
     share, sign = (1 - row.margin, ">=") if row.better == "more" else (1 / (1 - row.margin), "<=")
-    return f"{row.measure} {sign} {found.mean * factor * share:.6g}{_UNITS.get(kind, '')}"
+    return _bound(row.measure, sign, base, base.values * share)
 
 
 def _change(row: Row, place: Mapping[str, str], new: Floats, base: Floats) -> Change:
-    missing = [int(np.isnan(values).sum()) for values in (new, base)]
-    if missing[0] != missing[1]:
-        worse = missing[0] > missing[1]
-        said = f"{row.measure} has no value in {missing[0]} of {len(new)} repetitions, with the base in {missing[1]}"
-        return Change(WORSE if worse else BETTER, place, None, said)
-    known = ~np.isnan(new) & ~np.isnan(base)
+    missing = [np.isnan(values) for values in (new, base)]
+    known = ~missing[0] & ~missing[1]
+    counts = [int(one.sum()) for one in missing]
+    said = f"{row.measure} has no value in {counts[0]} of {len(new)} repetitions, with the base in {counts[1]}"
+    more = estimate(missing[0].astype(float) - missing[1].astype(float))
+    if more is not None and more.low is not None and more.high is not None and (more.low > 0 or more.high < 0):
+        return Change(WORSE if more.low > 0 else BETTER, place, None, said)
+    if not known.any() or counts[0] != counts[1]:
+        return Change(UNDECIDED, place, None, said)
     new, base = new[known], base[known]
-    if not len(new):
-        return Change(UNDECIDED, place, None, f"{row.measure} has no value")
     sign = 1 if row.better == "more" else -1
     if np.all(new > 0) and np.all(base > 0):
         quotient = ratio(new / base)
@@ -492,53 +556,66 @@ def _change(row: Row, place: Mapping[str, str], new: Floats, base: Floats) -> Ch
         assert step is not None
         told = f"{human.digits(float(new.mean()))} instead of {human.digits(float(base.mean()))}"
         found = step.map(lambda value: 1 + sign * value)
-    low = found.mean if found.low is None else found.low
-    high = found.mean if found.high is None else found.high
-    verdict = UNDECIDED
-    if high < 1 - row.margin:
+    verdict, low, high = UNDECIDED, found.low, found.high
+    if low is None or high is None:
+        told += " in one repetition, which decides nothing"
+    elif high < 1 - row.margin:
         verdict = WORSE
     elif low > 1 / (1 - row.margin):
         verdict = BETTER
     elif low >= 1 - row.margin and high <= 1 / (1 - row.margin):
         verdict = SAME
-    return Change(verdict, place, found, f"{row.measure} {told}")
+    alike = " (the same in each repetition: no interval)" if found.identical else ""
+    return Change(verdict, place, found, f"{row.measure} {told}{alike}")
 
 
 def _harms(row: Row, runs: OfRuns) -> list[Harm]:
-    """Of each metric at each place where the flow has it, the worst verdict first, then as metrics come."""
+    """Of each metric at each place where the flow has it alone, the worst verdict first, then as metrics come."""
     found = []
-    for name, (label, material) in _HARMS.items():
+    for name in _HARMS:
         node = Term(row.harm, (), name)
-        better = metrics.BY_NAME[name].better
         for place in runs.places([node]):
-            new, base, alone = (_raw(runs.runs[run], node, place) for run in ("new", "base", "alone"))
-            if np.all(np.isnan(alone)):
-                continue
-            shares = [_harm(values, alone, better) for values in (new, base)]
-            of_new, of_base = (estimate(share) for share in shares)
-            if of_new is None:
-                continue
-            excess = estimate(shares[0] - shares[1])
-            word = expect.decide("<=", excess.map(lambda value: value - HARM_MARGIN)) if excess else "undecided"
-            worse_by = float(np.nanmean((base - new) * better)) if excess else 0.0
-            if word != "holds" and worse_by < material:
-                word = "holds"
-            found.append(Harm(label, place, of_new, of_base, word))
+            of = {run: runs.runs[run].values(node, place) for run in ("alone", "new", "base")}
+            if not np.all(np.isnan(of["alone"].values)):
+                found.append(_harmed(node, place, of))
     metric = [label for label, _ in _HARMS.values()]
     return sorted(found, key=lambda one: (_ORDER[one.verdict], metric.index(one.metric), -one.new.mean))
 
 
-def _raw(run: OfCells, term: Term, place: Place) -> Floats:
-    """As tables have it: microseconds, and percentages from 0 to 100."""
-    cell, group = run.find(term, place)
-    assert run.summary is not None
-    rows = [one for one in run.summary.groups if (one.cell, one.group) == (cell, group)]
-    return rows[0].values[term.metric] if rows else np.array([np.nan])
+def _harmed(term: Term, place: Place, of: Mapping[str, Quantity]) -> Harm:
+    """More is better: harm less that of the base decides. Less is better: what the flow has beside the one and the
+    other, as the share is 1 for anything that grows from nothing."""
+    label, material = _HARMS[term.metric]
+    better = metrics.BY_NAME[term.metric].better
+    alone, new, base = (of[run].values for run in ("alone", "new", "base"))
+    shares = [_harm(values, alone, better) for values in (new, base)]
+    of_new = estimate(shares[0])
+    assert of_new is not None, "the flow has it alone"
+    if better > 0:
+        values, allowed = "", base - HARM_MARGIN * alone
+        excess = shares[0] - shares[1] - HARM_MARGIN
+    else:
+        values = " instead of ".join(expect.shown_as_text(of[run]) for run in ("new", "base"))
+        allowed = base + np.maximum(HARM_MARGIN * base, material)
+        excess = new - allowed
+    words = [_decided(estimate(excess))]
+    # A flow that has nothing to measure beside the algorithm, and has beside the base, is harmed.
+    gone = [(np.isnan(one) & ~np.isnan(alone)).astype(float) for one in (new, base)]
+    if gone[0].any():
+        words.append(_decided(estimate(gone[0] - gone[1])))
+    bound = _bound(str(term), ">=" if better > 0 else "<=", of["base"], allowed)
+    return Harm(label, place, of_new, estimate(shares[1]), min(words, key=_ORDER.__getitem__), values, bound)
+
+
+def _decided(excess: Estimate | None) -> str:
+    """Whether it is 0 or less; one repetition has no interval, and decides nothing."""
+    return "undecided" if excess is None or excess.n == 1 else expect.decide("<=", excess)
 
 
 def _harm(values: Floats, alone: Floats, better: int) -> Floats:
-    """(alone - shared) / alone where more is better, (shared - alone) / shared where less is; no less than 0."""
+    """(alone - shared) / alone where more is better, (shared - alone) / shared where less is; no less than 0. What the
+    flow has only alone is taken from it whole."""
     whole = alone if better > 0 else values
     step = (alone - values) * better
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.maximum(np.where(whole > 0, step / whole, 0.0), 0.0)
+    share = np.maximum(np.divide(step, whole, out=np.zeros_like(step), where=whole > 0), 0.0)
+    return np.where(np.isnan(alone), np.nan, np.where(np.isnan(values), 1.0, share))
