@@ -387,7 +387,59 @@ def test_no_old_finding_stays_in_a_folder(tmp_path: Path) -> None:
 
 def test_markdown_is_for_a_comment(tmp_path: Path) -> None:
     done, _ = gated(tmp_path, "reno", "--format", "md")
-    assert done.out.startswith("### knee gate: reno beside cubic") and "| section | row |" in done.out
+    mark, head, *_ = done.out.split("\n")
+    assert mark == "<!-- knee gate: mine reno -->"
+    assert head.startswith("### knee gate: reno beside cubic") and "| section | row |" in done.out
+
+
+def test_nothing_in_a_report_is_markdown_of_its_own() -> None:
+    told = report._cell("@us [x](y) ![z] `a` | *b* #1 ~~c~~ <!-- \\\n")
+    assert told == "@&#8203;us \\[x\\](y) \\!\\[z\\] \\`a\\` \\| \\*b\\* #&#8203;1 \\~\\~c\\~\\~ &lt;\\!-- \\\\ "
+
+
+GH = """#!/bin/sh
+printf "%s\\n" "$*" >> asked
+case "$*" in *--paginate*) cat comments ;; esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("comments", "asked"),
+    [
+        ("", "--method POST repos/us/it/issues/7/comments"),
+        # Of a coverage tool with the same token, of a suite beside ours, and of somebody who copied ours.
+        (
+            "1\tgithub-actions[bot]\t## Coverage\n2\tgithub-actions[bot]\t<!-- knee gate: mine bbr1 -->\n"
+            "3\tann\t<!-- knee gate: mine reno -->\n",
+            "--method POST repos/us/it/issues/7/comments",
+        ),
+        (
+            "4\tgithub-actions[bot]\t<!-- knee gate: mine reno -->\n5\tgithub-actions[bot]\t## Coverage\n",
+            "--method PATCH repos/us/it/issues/comments/4",
+        ),
+        (None, None),
+    ],
+)
+def test_the_action_edits_its_own_comment_alone(tmp_path: Path, comments: str | None, asked: str | None) -> None:
+    action = (ROOT / ".github/actions/gate/action.yml").read_text(encoding="utf-8")
+    script = textwrap.dedent(action.partition("- name: Comment\n")[2].partition("run: |\n")[2])
+    assert "${{" not in script
+    (tmp_path / "gh").write_text(GH, encoding="utf-8")
+    (tmp_path / "gh").chmod(0o755)
+    (tmp_path / "comments").write_text(comments or "", encoding="utf-8")
+    body = "" if comments is None else "<!-- knee gate: mine reno -->\n### knee gate\n"
+    (tmp_path / "knee-gate.md").write_text(body, encoding="utf-8")
+    of_github = {"RUNNER_TEMP": ".", "GITHUB_REPOSITORY": "us/it", "NUMBER": "7", "PATH": f".:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", script], cwd=tmp_path, env={**os.environ, **of_github}, check=False
+    )
+    assert done.returncode == 0
+    if asked is None:
+        assert not (tmp_path / "asked").exists(), "a gate that told nothing"
+    else:
+        found = (tmp_path / "asked").read_text(encoding="utf-8").splitlines()
+        assert found[0].startswith("api --paginate repos/us/it/issues/7/comments")
+        assert found[1:] == [f"api --silent {asked} -F body=@./knee-gate.md"]
 
 
 def test_the_action_runs_the_gate_and_says_what_came_of_it(tmp_path: Path) -> None:

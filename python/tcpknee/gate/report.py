@@ -7,6 +7,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 from tcpknee import human, provenance, say
@@ -132,8 +133,9 @@ def _stress(one: Judged) -> str:
 
 
 def markdown(gate: Gate, found: Sequence[Judged], *, by_criteria: bool) -> Iterator[str]:
-    """A comment of a pull request."""
+    """A comment of a pull request; its first line, which is not shown, tells which one is to be kept up to date."""
     _, why = verdict(found, by_criteria=by_criteria)
+    yield f"<!-- knee gate: {quote(gate.suite.name)} {quote(gate.new.label)} -->"
     yield f"### knee gate: {_cell(gate.title)}"
     yield ""
     yield f"**{_cell(why)}**"
@@ -141,9 +143,10 @@ def markdown(gate: Gate, found: Sequence[Judged], *, by_criteria: bool) -> Itera
     yield f"| section | row | verdict | beside {_cell(gate.base.label)} | worst |"
     yield "|---|---|---|---|---|"
     for one in found:
-        marked = f"**{one.verdict}**" if one.fails or one.is_regression else one.verdict
-        cells = (_section(one), one.row.name + _stress(one), marked, one.change or "-", one.worst)
-        yield f"| {' | '.join(map(_cell, cells))} |"
+        cells = (_section(one), one.row.name + _stress(one), one.verdict, one.change or "-", one.worst)
+        section, name, judged, *others = map(_cell, cells)
+        marked = f"**{judged}**" if one.fails or one.is_regression else judged
+        yield f"| {' | '.join((section, name, marked, *others))} |"
     yield ""
     yield f"{counts(found)}. Thresholds are ours."
     yield ""
@@ -157,11 +160,24 @@ def markdown(gate: Gate, found: Sequence[Judged], *, by_criteria: bool) -> Itera
     yield "</details>"
 
 
+_AS_TEXT = str.maketrans(
+    {
+        **{character: f"\\{character}" for character in "\\`*_~[]!|"},
+        "&": "&amp;",
+        "<": "&lt;",
+        ">": "&gt;",
+        "\n": " ",
+        "\r": " ",
+        # GitHub looks for @name and #1 in what was rendered, where a backslash is gone: a space of no width parts them.
+        "@": "@&#8203;",
+        "#": "#&#8203;",
+    }
+)
+
+
 def _cell(text: str) -> str:
-    """Without what Markdown or HTML would take for its own."""
-    for character, instead in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|"), ("\n", " ")):
-        text = text.replace(character, instead)
-    return text
+    """Without what Markdown, HTML or GitHub would take for its own."""
+    return text.translate(_AS_TEXT)
 
 
 def as_json(gate: Gate, found: Sequence[Judged], *, by_criteria: bool) -> dict[str, Any]:
