@@ -77,6 +77,15 @@ def test_suites_are_package_data() -> None:
 
 
 @pytest.mark.parametrize("name", suite.names())
+def test_every_question_is_one(name: str) -> None:
+    """Not the heading of its source with a question mark."""
+    for row in suite.find(name).rows:
+        words, mark, _ = row.question.partition("?")
+        assert mark and words.lower() != row.section.lower(), row.question
+        assert not words.split()[0].endswith("ing"), row.question
+
+
+@pytest.mark.parametrize("name", suite.names())
 def test_every_row_can_be_run(name: str) -> None:
     """With names of ours in both places, and alone where harm is asked for."""
     for row in suite.find(name).rows:
