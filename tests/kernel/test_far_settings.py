@@ -18,6 +18,7 @@ import pytest
 import probes
 from building import run
 from lab import Lab
+from tcpknee.remote import transport
 from test_between_hosts import Servers, servers  # noqa: F401
 from waiting import PATIENCE_SEC, until
 
@@ -147,6 +148,44 @@ def test_whoever_is_killed_both_hosts_are_as_before_within_seconds(
         began = time.monotonic()
         until(lambda: all_settings(servers.lab) == before, "both hosts are as before")
         assert time.monotonic() - began < 10
+
+
+def test_what_two_killed_at_once_left_is_put_back_by_the_next_and_a_held_setting_is_refused(servers: Servers) -> None:  # noqa: F811
+    before = settings_of(servers.lab.sender)
+    program = str(transport.program_for(os.uname().machine, "here"))
+    towards = "10.77.2.2"
+    asked = [
+        {"kind": "route", "towards": towards, "initcwnd": 31},
+        {"kind": "offload", "towards": towards, "feature": "tso", "on": False},
+    ]
+
+    def ordered(*settings: object) -> tuple[subprocess.Popen[str], dict[str, object]]:
+        words = ["ip", "netns", "exec", servers.lab.sender, program, "hold"]
+        one = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert one.stdin is not None and one.stdout is not None
+        order = {"do": "hold", "settings": settings, "deadline_s": 60, "silence_s": 60}
+        one.stdin.write(json.dumps(order) + "\n")
+        one.stdin.flush()
+        return one, json.loads(one.stdout.readline())
+
+    first, held = ordered(*asked)
+    assert "held" in held
+    for setting in asked:
+        second, refused = ordered(setting)
+        assert "another test holds it; wait for its end" in str(refused["error"])
+        second.communicate()
+    both = [first.pid, *holders(servers.lab, "knee-watchdog")]
+    assert len(both) == 2
+    for sign in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in both:
+            os.kill(pid, sign)
+    first.communicate()
+    assert "initcwnd 31" in settings_of(servers.lab.sender)["routes"]
+    until(lambda: not holders(servers.lab, "knee-watchdog"), "the watchdog is gone")
+    third, held = ordered(asked[0])
+    assert "held" in held
+    third.communicate('{"do": "end"}\n')
+    assert settings_of(servers.lab.sender) == before
 
 
 def test_a_second_run_is_refused_with_who_holds_the_host(servers: Servers, tmp_path: Path) -> None:  # noqa: F811

@@ -74,17 +74,16 @@ impl Place {
 }
 
 impl Change {
-    /// What a setting that is wanted would change on this host; `None`: it is as wanted.
+    /// Where a setting that is wanted is on this host, and its name for a person.
     ///
     /// # Errors
-    /// It cannot be read, changed or put back, in words.
-    pub fn of(setting: &Setting) -> Result<Option<Change>, String> {
-        setting.check()?;
+    /// There is no way to the other host, in words.
+    pub fn place_of(setting: &Setting) -> Result<(Place, String), String> {
         let device = |to: &std::net::IpAddr| match route::way(*to) {
             Ok(way) => Ok(way.device),
             Err(error) => Err(format!("the way to {to}: {}", reason(&error))),
         };
-        let (place, target) = match setting {
+        Ok(match setting {
             Setting::Sysctl { name, .. } => (Place::Sysctl(name.clone()), name.clone()),
             Setting::Offload {
                 towards, feature, ..
@@ -106,7 +105,14 @@ impl Change {
                 let order = route::goal(*towards, *initcwnd, *initrwnd)?;
                 (Place::Route(order), format!("route to {towards}"))
             }
-        };
+        })
+    }
+
+    /// What a setting that is wanted would change there; `None`: it is as wanted.
+    ///
+    /// # Errors
+    /// It cannot be read, changed or put back, in words.
+    pub fn of(setting: &Setting, place: Place, target: String) -> Result<Option<Change>, String> {
         let before = (place.read()).map_err(|error| format!("{target}: {}", reason(&error)))?;
         let goal = match (setting, &place, &before) {
             (Setting::Sysctl { value, .. }, ..) => State::Text(sysctl::words(value)),
@@ -137,7 +143,7 @@ impl Change {
             }
             (_, _, State::Route(true)) => {
                 return Err(format!(
-                    "{target}: there is one of another test; wait for its end."
+                    "{target}: there is one of the kind that nobody holds; take it away by hand (ip route del)."
                 ));
             }
             _ => State::Route(true),
@@ -182,6 +188,14 @@ impl Change {
             is_back: outcome.is_ok(),
             said: outcome.err().unwrap_or_default(),
         }
+    }
+
+    /// Is what stands there still of our making?
+    pub fn stands(&self) -> bool {
+        let now = self.place.read();
+        now.is_ok_and(|now| {
+            now != self.before && self.after.as_ref().is_none_or(|after| *after == now)
+        })
     }
 
     fn put_back(&self) -> Result<(), String> {

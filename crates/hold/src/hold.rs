@@ -9,14 +9,13 @@
 //!
 //! `{"error": "…", "back": […]}`: not everything could be made, so that all was put back.
 
-use std::fs::{File, OpenOptions};
 use std::io::{self, Stdin, Write};
 use std::time::Duration;
 
-use nix::fcntl::{Flock, FlockArg};
 use serde_json::{Value, json};
 
-use super::change::{Back, Change, reason, shown};
+use super::change::{Back, Change, shown};
+use super::journal::{self, Entry};
 use super::setting::{Order, Setting};
 use super::watchdog::{Answer, Lines, Next, Watchdog, all_back};
 
@@ -33,13 +32,9 @@ pub fn hold(orders: Stdin, mut answers: impl Write) -> i32 {
         Ok(order) => order,
         Err(why) => return refused(&mut answers, &why, &[]),
     };
-    let mut changes = match planned(&settings) {
-        Ok(changes) => changes,
-        Err(why) => return refused(&mut answers, &why, &[]),
-    };
-    // The watchdog has them too: another test waits until all is as it was.
-    let _locks = match locks(&settings) {
-        Ok(locks) => locks,
+    // The watchdog has the locks of the entries too: another test waits until all is as it was.
+    let (mut changes, mut entries) = match planned(&settings) {
+        Ok(planned) => planned,
         Err(why) => return refused(&mut answers, &why, &[]),
     };
     let mut watchdog = match Watchdog::start(deadline) {
@@ -47,7 +42,7 @@ pub fn hold(orders: Stdin, mut answers: impl Write) -> i32 {
         Err(error) => return refused(&mut answers, &format!("no watchdog: {error}."), &[]),
     };
     for at in 0..changes.len() {
-        if let Err(why) = make(&mut changes[at], &mut watchdog) {
+        if let Err(why) = make(&mut changes[at], &mut entries, &mut watchdog) {
             let back = back(&mut watchdog, &changes[..=at]);
             return refused(&mut answers, &why, &back);
         }
@@ -93,47 +88,41 @@ fn first_order(orders: &mut Lines<Stdin>) -> Result<(Vec<Setting>, Duration, Dur
     ))
 }
 
-/// Everything is read and checked before anything is changed.
-fn planned(settings: &[Setting]) -> Result<Vec<Change>, String> {
-    let mut changes: Vec<Change> = Vec::new();
+/// Everything is checked, then locked, then read, before anything is changed. Of two that hold a setting, the one that ends
+/// last would leave what it found. One that is as wanted already is held too: another test would put it back.
+fn planned(settings: &[Setting]) -> Result<(Vec<Change>, Vec<Entry>), String> {
+    settings.iter().try_for_each(Setting::check)?;
+    journal::put_back_what_was_left()?;
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut places = Vec::new();
     for setting in settings {
-        let Some(change) = Change::of(setting)? else {
-            continue;
-        };
-        if changes.iter().any(|one| one.target == change.target) {
-            let target = change.target;
+        let (place, target) = Change::place_of(setting)?;
+        if entries.iter().any(|one| one.target == target) {
             return Err(format!(
                 "{target}: is asked for twice; ask for one of them."
             ));
         }
-        changes.push(change);
+        entries.push(Entry::take(&target)?);
+        places.push((setting, place, target));
     }
-    Ok(changes)
+    let mut changes = Vec::new();
+    for (setting, place, target) in places {
+        changes.extend(Change::of(setting, place, target)?);
+    }
+    Ok((changes, entries))
 }
 
-/// Of two that hold a sysctl, the one that ends last would leave what it found. One that is as wanted already is held too:
-/// another test would put it back.
-fn locks(settings: &[Setting]) -> Result<Vec<Flock<File>>, String> {
-    let mut found = Vec::new();
-    for setting in settings {
-        if let Setting::Sysctl { name, .. } = setting {
-            let path = format!("/proc/sys/{}", name.replace('.', "/"));
-            let file = OpenOptions::new().write(true).open(path);
-            let file = file.map_err(|error| format!("{name}: {}", reason(&error)))?;
-            let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock);
-            let why = |_| format!("{name}: another test holds it; wait for its end.");
-            found.push(lock.map_err(why)?);
-        }
-    }
-    Ok(found)
-}
-
-fn make(change: &mut Change, watchdog: &mut Watchdog) -> Result<(), String> {
+fn make(change: &mut Change, entries: &mut [Entry], watchdog: &mut Watchdog) -> Result<(), String> {
     let gone = |error: io::Error| format!("the watchdog is gone: {error}.");
+    let entry = entries.iter_mut().find(|one| one.target == change.target);
+    let entry = entry.expect("each setting has one");
+    let unwritten = |error: io::Error| format!("what is changed cannot be written down: {error}.");
+    entry.note(change).map_err(unwritten)?;
     watchdog.note(change).map_err(gone)?;
     let made = change.make();
     if let Some(after) = &change.after {
         watchdog.made(after).map_err(gone)?;
+        entry.note(change).map_err(unwritten)?;
     }
     made
 }

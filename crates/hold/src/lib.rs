@@ -4,6 +4,7 @@
 //! - `setting`: what may be asked for, checked again on the host; `change`: a setting of this host, read and written
 //! - of one kind each: `sysctl`, `offload`, `qdisc`, `route`; `netlink`: questions to the kernel; `driver`: to a device's
 //! - `hold`: the process that makes changes; `watchdog`: the one that puts them back
+//! - `journal`: what is changed, written down for whoever comes after both were killed
 //! - `lock`: one test at a time; `text`: all settings that a test may touch, to compare before with after
 //! - `recorded`: the files by which the doctor of another machine judges this host
 //!
@@ -12,6 +13,7 @@
 mod change;
 mod driver;
 mod hold;
+mod journal;
 pub mod lock;
 mod netlink;
 mod offload;

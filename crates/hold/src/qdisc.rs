@@ -156,7 +156,7 @@ pub fn goal(
     };
     if root.handle == OUR_HANDLE {
         return Err(format!(
-            "{device}: its qdisc is that of another test; wait for its end."
+            "{device}: its qdisc is one of ours that nobody holds; take it away by hand (tc qdisc del dev {device} root)."
         ));
     }
     if let Some(odd) = before
@@ -303,7 +303,7 @@ mod tests {
         let below = [one("fq", 0x10000, ROOT), one("pfifo", 0x20000, 0x10001)];
         assert!(refused(&below).contains("fq has others below it"));
         assert!(refused(&[]).contains("is not told"));
-        assert!(refused(&[one("fq", OUR_HANDLE, ROOT)]).contains("of another test"));
+        assert!(refused(&[one("fq", OUR_HANDLE, ROOT)]).contains("that nobody holds"));
     }
 
     #[test]

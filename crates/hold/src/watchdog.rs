@@ -18,6 +18,7 @@ use nix::unistd::{ForkResult, chdir, dup2_stderr, dup2_stdin, dup2_stdout, fork,
 use serde::{Deserialize, Serialize};
 
 use super::change::{Back, Change, State};
+use super::journal;
 
 /// What the watchdog is told.
 #[derive(Serialize, Deserialize)]
@@ -169,7 +170,14 @@ fn watch(mut stream: UnixStream, deadline: Duration) -> i32 {
 
 /// Puts back all changes, the last one first.
 pub fn all_back(changes: &[Change]) -> Vec<Back> {
-    changes.iter().rev().map(Change::take_back).collect()
+    let back = |change: &Change| {
+        let back = change.take_back();
+        if !change.stands() {
+            journal::forget(&change.target);
+        }
+        back
+    };
+    changes.iter().rev().map(back).collect()
 }
 
 /// Nothing of who started it ties it: neither folder nor terminal nor pipe.
