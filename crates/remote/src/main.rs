@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use knee_clock::monotonic_ns;
-use knee_hold::lock::{Holder, Lock, NoLock};
+use knee_hold::lock;
 use knee_hold::recorded::Recorded;
 
 use asked::Asked;
@@ -87,25 +87,12 @@ fn end_in_silence() {
     });
 }
 
-/// Takes the lock until this process ends; who else has it.
-fn lock(who: &str) -> Result<Option<Holder>, String> {
-    match Lock::take(who) {
-        Ok(lock) => {
-            // The kernel gives it back.
-            std::mem::forget(lock);
-            Ok(None)
-        }
-        Err(NoLock::Held(holder)) => Ok(Some(holder.unwrap_or_else(Holder::unknown))),
-        Err(NoLock::Cannot(why)) => Err(why),
-    }
-}
-
 fn answer(asked: Asked, side: &mut Side) {
     let told = match asked {
         Asked::Hello => Ok(Said::Hello(host::Facts::here())),
         Asked::Ping { n } => Ok(Said::pong(n)),
         Asked::Counters => Ok(Said::Counters(host::counters())),
-        Asked::Lock { who } => lock(&who).map(Said::Locked),
+        Asked::Lock { who } => lock::take(&who).map(Said::Locked),
         Asked::Settings { towards } => Ok(Said::Settings(knee_hold::text::text(towards))),
         Asked::Recorded => Ok(Said::Recorded(Recorded::here())),
         Asked::Prepare(prepare) => side.prepare(*prepare).map(Said::Listening),
