@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,8 +13,8 @@ import pytest
 
 from tcpknee.errors import EngineError, UsageError
 from tcpknee.remote import settings
-from tcpknee.remote.transport import Connection
-from tcpknee.runs import api, far_settings, hosts_text
+from tcpknee.remote.transport import Connection, addresses_of
+from tcpknee.runs import api, between, far_settings, hosts_text
 from tcpknee.runs.job import Job
 from tcpknee.runs.pair import Pair
 
@@ -200,3 +202,76 @@ def test_a_host_without_root_speaks_of_itself_alone() -> None:
     one.where = "receiver b"
     assert "Nothing was changed there." in str(one.lost("tcpknee-no-root me"))
     assert "either host" not in str(one.lost("tcpknee-no-root me"))
+
+
+def pair_of(told: str) -> tuple[Any, ...]:
+    """Two hosts behind ssh, of which the receiver tells that address."""
+    facts = {"sender": ["192.0.2.9", "192.0.2.1"], "receiver": ["192.0.2.9", told]}
+    return tuple(
+        SimpleNamespace(
+            role=role, name=role[0], where=f"{role} {role[0]}", facts={"ssh": facts[role]}, ask=lambda *_, **__: THERE
+        )
+        for role in ("sender", "receiver")
+    )
+
+
+@pytest.mark.parametrize(
+    "told", ["127.0.0.1", "::1", "::ffff:127.0.0.1", "224.0.0.1", "ff02::1", "0.0.0.0", "255.255.255.255", "nonsense"]
+)
+def test_a_host_does_not_say_that_the_other_one_connects_to_itself_or_to_many(told: str) -> None:
+    job = Job(api.parse(SCENARIO, "f.toml"), SCENARIO, "f.toml")
+    sender, receiver = pair_of(told)
+    with pytest.raises(EngineError, match=r"receiver r: got .* as its address.*--address"):
+        between.Hosts(job, sender, receiver, Pair("s", "r"))
+    hosts = between.Hosts(job, *pair_of("192.0.2.2"), Pair("s", "r"))
+    assert hosts.addresses == {"sender": "192.0.2.1", "receiver": "192.0.2.2"}
+    assert between.Hosts(job, sender, receiver, Pair("s", "r", "192.0.2.3")).addresses["receiver"] == "192.0.2.3"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "expected"),
+    [
+        (0, 22, "one from 1024"),
+        (0, 70_000, "one from 1024"),
+        (5001, 5002, "port 5001"),
+        (443, 443, None),
+        (0, 4000, None),
+    ],
+)
+def test_a_host_listens_where_it_was_told_and_at_no_port_of_roots(asked: int, said: int, expected: str | None) -> None:
+    job = Job(api.parse(SCENARIO, "f.toml"), SCENARIO, "f.toml")
+    hosts = between.Hosts(job, *pair_of("192.0.2.2"), Pair("s", "r", port=asked))
+    one: Any = SimpleNamespace(role="receiver", where="receiver r", ask=lambda *_, **__: [said])
+    if expected is None:
+        assert hosts._prepare(one, 0, 1) == [said]
+    else:
+        with pytest.raises(EngineError, match=f"receiver r: listens at port {said}; expected {expected}"):
+            hosts._prepare(one, 0, 1)
+
+
+def test_roots_device_follows_from_an_address_that_ssh_knows_or_the_user_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ssh").write_text(
+        '#!/bin/sh\nfor name; do :; done\n[ "$name" = s ] && echo hostname 192.0.2.1 || echo hostname 192.0.2.2\n',
+        encoding="utf-8",
+    )
+    (tmp_path / "ssh").chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(far_settings.holding, "held", lambda *_: nullcontext({}))
+
+    def check(told: str, pair: Pair) -> None:
+        job = Job(api.parse(SCENARIO, "f.toml"), SCENARIO, "f.toml", allow_host_settings=True, pair=pair)
+        between.Hosts(job, *pair_of(told), pair).host_settings.__enter__()
+
+    check("192.0.2.2", Pair("s", "r"))
+    check("192.0.2.7", Pair("s", "r", "192.0.2.7"))
+    with pytest.raises(
+        EngineError, match=r"receiver r: says that its address is 192\.0\.2\.7, and ssh knows 192\.0\.2\.2"
+    ):
+        check("192.0.2.7", Pair("s", "r"))
+    (tmp_path / "ssh").write_text("#!/bin/sh\nexit 255\n", encoding="utf-8")
+    with pytest.raises(EngineError, match="ssh knows none"):
+        check("192.0.2.2", Pair("s", "r"))
+    (tmp_path / "ssh").write_text("#!/bin/sh\necho 'hostname [2001:db8::1]'\n", encoding="utf-8")
+    assert addresses_of("r") == {"2001:db8::1"}

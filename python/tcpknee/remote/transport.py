@@ -12,6 +12,7 @@ import os
 import re
 import selectors
 import shlex
+import socket
 import subprocess
 import threading
 import time
@@ -95,6 +96,18 @@ def check_name(option: str, name: str) -> str:
             f"{LOCAL}, which is this machine."
         )
     return name
+
+
+def addresses_of(name: str) -> set[str]:
+    """To which ssh itself connects for that name, as far as this machine knows."""
+    try:
+        found = subprocess.run(
+            [*_SSH, "-G", "--", name], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=15, check=False
+        ).stdout
+        host = next(line.split()[1].strip("[]") for line in found.splitlines() if line.startswith("hostname "))
+        return {str(one[4][0]).partition("%")[0] for one in socket.getaddrinfo(host, None)}
+    except (OSError, UnicodeError, IndexError, StopIteration, subprocess.TimeoutExpired):
+        return set()
 
 
 def program_for(machine: str, where: str) -> Path:

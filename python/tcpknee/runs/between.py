@@ -56,6 +56,7 @@ class Hosts:
             "receiver": pair.address or _address_of(receiver, sender),
             "sender": _address_of(sender, receiver),
         }
+        _check_addresses(self.addresses, pair)
         self.v6 = ipaddress.ip_address(self.addresses["receiver"]).version == 6
         self.host_settings = HostSettings(job, (sender, receiver), self.addresses)
 
@@ -119,6 +120,10 @@ class Hosts:
             port=self.pair.port,
             v6=self.v6,
         )
+        for group, port in enumerate(ports):
+            if port is not None and not (port == self.pair.port + group if self.pair.port else 1024 <= port < 1 << 16):
+                expected = f"port {self.pair.port + group}" if self.pair.port else "one from 1024 to 65535"
+                raise EngineError(f"{one.where}: listens at port {port}; expected {expected}, which it was told.")
         return ports
 
     def _check_ran(self, index: int, ran: Mapping[str, str], flows: Sequence[Mapping[str, Any]]) -> None:
@@ -247,6 +252,29 @@ def _address_of(one: Helper, other: Helper) -> str:
     elif other.facts["ssh"]:
         return str(other.facts["ssh"][0])
     raise EngineError(f"{one.where}: ssh does not say by which address it is reached; name it with --address.")
+
+
+def _check_addresses(addresses: Mapping[str, str], pair: Pair) -> None:
+    """Refuses what no other host is reached by: a host says itself where the other one connects to."""
+    if pair.sender == pair.receiver == LOCAL or (pair.address and ipaddress.ip_address(pair.address).is_loopback):
+        return
+    for role, name in (("receiver", pair.receiver), ("sender", pair.sender)):
+        address = addresses[role]
+        if role == "receiver" and pair.address:
+            continue
+        try:
+            found = ipaddress.ip_address(address)
+        except ValueError:
+            found = None
+        found = getattr(found, "ipv4_mapped", None) or found
+        if not found or found.is_loopback or found.is_multicast or found.is_unspecified or str(found) == _BROADCAST:
+            raise EngineError(
+                f"{role} {name}: got {address[:60]!r} as its address; expected one by which another host reaches it. "
+                "Name the receiver's with --address."
+            )
+
+
+_BROADCAST = "255.255.255.255"
 
 
 def _measured(

@@ -11,6 +11,7 @@ from typing import Any
 from tcpknee.errors import EngineError, UsageError
 from tcpknee.remote import holding, settings
 from tcpknee.remote.helper import Helper
+from tcpknee.remote.transport import LOCAL, addresses_of
 
 from .job import Job
 
@@ -60,6 +61,8 @@ class HostSettings:
                 )
             for index in range(len(cells)):
                 self.netem(index)
+        if job.pair.netem or job.allow_host_settings:
+            self._check_towards()
         job.told.update(told)
         try:
             if job.allow_host_settings:
@@ -73,6 +76,23 @@ class HostSettings:
             self.__exit__()
             raise
         return self
+
+    def _check_towards(self) -> None:
+        """Refuses an address that only its host tells: the other one's device that root changes is found by it. The
+        address of this machine, which is of the other host's telling, decides on that host itself."""
+        assert self.job.pair is not None
+        for role, other in (("receiver", "sender"), ("sender", "receiver")):
+            name, address = self.pair[role].name, self.towards[other]
+            if name == LOCAL or (role == "receiver" and self.job.pair.address):
+                continue
+            by_ssh = addresses_of(name)
+            if address not in by_ssh:
+                named = "name it with --address" if role == "receiver" else f"HostName {address} in ~/.ssh/config"
+                raise EngineError(
+                    f"{role} {name}: says that its address is {address}, and ssh knows "
+                    f"{', '.join(sorted(by_ssh)) or 'none'}. The {other}'s device that root is to change follows "
+                    f"from it, so a host is not believed there. If it is right, {named}."
+                )
 
     def __exit__(self, *_: object) -> None:
         try:
