@@ -12,8 +12,7 @@ from typing import Any
 
 from tcpknee import _core, reading
 from tcpknee.errors import RunFolderError
-
-from .shapes import ANY, FLAG, NUMBER, TEXT, TIME, WHOLE, Optional, OrNull, Shape, mistake, one_of
+from tcpknee.shapes import ANY, FLAG, NUMBER, TEXT, TIME, WHOLE, Optional, OrNull, Shape, mistake, one_of
 
 RUN = "run.json"
 TRACE = "trace.json"

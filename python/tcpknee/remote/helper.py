@@ -18,6 +18,7 @@ from typing import Any
 
 from tcpknee.errors import EngineError
 
+from . import answers
 from .transport import Connection, check_name, cut
 
 PATIENCE_SEC = 20.0
@@ -27,6 +28,9 @@ _HEARTBEAT_SEC = 8.0
 """How often a helper hears something, which it ends without."""
 
 _PINGS = 10
+
+_ANSWERS = {"ping": "pong", "lock": "locked", "prepare": "listening"}
+"""By what was asked, where they have another name."""
 
 _MOST_LINE_BYTES = 32 << 20
 _MOST_RECORDS_BYTES = 576 << 20
@@ -79,16 +83,19 @@ class Helper:
             raise self._connection.lost(self._line_left()) from None
 
     def ask(self, ask: str, *, patience_sec: float | None = None, **words: Any) -> Any:
-        """Asks, and waits for the answer, which is the value of its only name. `patience_sec`: how long, where it is
-        work. Raises `EngineError`."""
+        """Asks, and waits for the answer. `patience_sec`: how long, where it is work. Raises `EngineError`."""
+        expected = _ANSWERS.get(ask, ask)
         patience_sec = patience_sec or PATIENCE_SEC
         self.tell(ask, **words)
         until = time.monotonic() + patience_sec
         while time.monotonic() < until:
             for said in self.hear(0.5):
                 # One that the heartbeat asked for comes in between.
-                if "pong" not in said or said["pong"]["n"] == words.get("n"):
-                    return next(iter(said.values()))
+                if "pong" in said and said["pong"]["n"] != words.get("n"):
+                    continue
+                if expected not in said:
+                    raise self._wrong(f"got {next(iter(said))}; expected {expected}")
+                return said[expected]
         raise self.late(patience_sec)
 
     def late(self, patience_sec: float) -> EngineError:
@@ -170,7 +177,7 @@ class Helper:
 
     def _read(self, line: bytes) -> dict[str, Any]:
         try:
-            said: dict[str, Any] = json.loads(line)
+            found = answers.read(line)
         except ValueError:
             text = line.decode(errors="replace")
             raise (
@@ -180,6 +187,10 @@ class Helper:
                     f"{self.where}: said {line[:200]!r}, which is no line of the helper's; this is a defect."
                 )
             ) from None
+        try:
+            said = answers.of_helper(found)
+        except ValueError as error:
+            raise self._wrong(str(error)) from None
         if "error" in said:
             raise EngineError(f"{self.where}: {cut(str(said['error']))}.")
         if "done" in said:
@@ -191,6 +202,12 @@ class Helper:
             self._done = said
             self._until = time.monotonic() + PATIENCE_SEC + length / _SLOWEST_BYTES_PER_SEC
         return said
+
+    def _wrong(self, why: str) -> EngineError:
+        return EngineError(
+            f"{self.where}: said what no helper says: {why}. Nothing of this repetition is kept. Is somebody else in "
+            "its place there?"
+        )
 
     def _line_left(self) -> str:
         return self._rest[:_MOST_LEFT_BYTES].split(b"\n")[0].decode(errors="replace")

@@ -13,7 +13,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from tcpknee.errors import EngineError
+from tcpknee.shapes import mistake
 
+from . import answers
 from .settings import Setting
 from .transport import Connection
 
@@ -78,10 +80,12 @@ class Holder:
                     raise EngineError(f"{self.where}: who holds its settings says more than {_MOST_LINE_BYTES} bytes.")
         line, self._rest = self._rest.split(b"\n", 1)
         try:
-            found = json.loads(line)
+            found: dict[str, Any] = answers.read(line)
         except ValueError:
             raise self._connection.lost(line.decode(errors="replace")) from None
-        return found if isinstance(found, dict) else {}
+        if why := mistake(answers.HELD, found):
+            raise EngineError(f"{self.where}: who holds its settings said what it never says: {why.lstrip(': ')}.")
+        return found
 
     def check(self) -> None:
         """Raises EngineError where the host has put its settings back by itself."""

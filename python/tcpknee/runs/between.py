@@ -78,6 +78,10 @@ class Hosts:
         pair = (self.sender, self.receiver)
         self.host_settings.prepare(index)
         ports = {one.role: self._prepare(one, index, rep) for one in pair}
+        if any([port is None for port in both].count(True) != 1 for both in zip(*ports.values(), strict=True)):
+            raise EngineError(
+                f"the hosts listen for other flows than the scenario's: {ports}; expected one of them for each."
+            )
         far = {
             "sender": [self._far("receiver", port) for port in ports["receiver"]],
             "receiver": [self._far("sender", port) for port in ports["sender"]],
@@ -91,8 +95,18 @@ class Hosts:
         done = self._hear_out(index, start_ns, cancel, progress)
         after = {one.role: (one.compare_clocks(), one.ask("counters")) for one in pair}
         said = [(json.dumps(done[one.role]["said"]), done[one.role]["records"]) for one in pair]
-        output = self.job.scenario.between_hosts(index, rep, *said)
+        try:
+            output = self.job.scenario.between_hosts(index, rep, *said)
+        except ValueError as error:
+            raise EngineError(f"what a host said of its flows cannot be read: {error}.") from None
         found = tables.of_lab(output, self.cells[index]["samples"])
+        for one in pair:
+            for name in ("progress", "reports"):
+                if (got := len(done[one.role]["said"][name])) != found["flows"].num_rows:
+                    raise EngineError(
+                        f"{one.where}: done.{name}: got {got} flows; expected {found['flows'].num_rows}, as the "
+                        "scenario has."
+                    )
         self._check_ran(index, done["sender"]["said"]["congestion"], found["flows"].to_pylist())
         self.host_settings.check()
         measured, warnings = _measured(before, after, done, path), list(output.warnings)
@@ -120,6 +134,10 @@ class Hosts:
             port=self.pair.port,
             v6=self.v6,
         )
+        if len(ports) != (groups := len(self.cells[index]["flows"])):
+            raise EngineError(
+                f"{one.where}: listening: got {len(ports)} ports; expected {groups}, one for each [[flow]]."
+            )
         for group, port in enumerate(ports):
             if port is not None and not (port == self.pair.port + group if self.pair.port else 1024 <= port < 1 << 16):
                 expected = f"port {self.pair.port + group}" if self.pair.port else "one from 1024 to 65535"

@@ -1,4 +1,4 @@
-"""What a JSON file has to hold, written down as the file looks, and checked once where it is read.
+"""What JSON of others has to hold, written down as it looks, and checked once where it is read.
 
     mistake({"title": TEXT, "claim": OrNull(TEXT), "cells": [{"index": WHOLE}]}, found)
 
@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 
 Shape = Any
-"""A `Kind`, `OrNull`, `Optional`, or a dictionary, list or tuple of shapes."""
+"""A `Kind`, `OrNull`, `Optional`, `Every`, or a dictionary, list or tuple of shapes."""
 
 _SHOWN = 60
 
@@ -39,6 +39,13 @@ class OrNull:
 @dataclass(frozen=True)
 class Optional:
     """In an object: that, or no such key."""
+
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class Every:
+    """An object whose values are each that, whatever their names."""
 
     shape: Shape
 
@@ -85,6 +92,12 @@ def _mistakes(shape: Shape, found: Any, where: str) -> Iterator[str]:
     elif isinstance(shape, Kind):
         if not shape.holds(found):
             yield _told(where, found, shape.words)
+    elif isinstance(shape, Every):
+        if isinstance(found, dict):
+            for key, value in found.items():
+                yield from _mistakes(shape.shape, value, f"{where}[{_shown(key)}]")
+        else:
+            yield _told(where, found, "an object")
     elif isinstance(shape, dict):
         yield from _of_object(shape, found, where)
     elif not isinstance(found, list):
@@ -110,11 +123,15 @@ def _of_object(shape: Mapping[str, Shape], found: Any, where: str) -> Iterator[s
 
 
 def _told(where: str, found: Any, words: str) -> str:
+    return f"{where}: got {_shown(found)}; expected {words}"
+
+
+def _shown(found: Any) -> str:
     shown = repr(found)
-    return f"{where}: got {shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}; expected {words}"
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
 
 
 def _words(shape: Shape) -> str:
     if isinstance(shape, OrNull):
         return f"{_words(shape.shape)} or null"
-    return shape.words if isinstance(shape, Kind) else "an object" if isinstance(shape, dict) else "a list"
+    return shape.words if isinstance(shape, Kind) else "an object" if isinstance(shape, dict | Every) else "a list"
