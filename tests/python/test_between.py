@@ -15,7 +15,7 @@ from tcpknee.cli import running
 from tcpknee.cli.options import Options
 from tcpknee.errors import EngineError, KernelUnsupported, RunFolderError, UsageError
 from tcpknee.remote import helper, transport
-from tcpknee.runs import output
+from tcpknee.runs import between, output
 from tcpknee.runs.pair import Pair
 
 SHORT = """
@@ -188,3 +188,17 @@ def test_what_goes_on_with_a_run_names_its_hosts() -> None:
     options = Options(sender="a", receiver="b", port=7000, netem=True, allow_host_settings=True)
     words = "knee run --allow-host-settings --sender a --receiver b --port 7000 --netem"
     assert running.again(options) == words.split()
+
+
+def test_ports_beyond_the_last_one_are_refused() -> None:
+    two = SHORT + '[[flow]]\nalgorithm = "cubic"\n'
+    with pytest.raises(UsageError, match=r"--port: got 65535 for 2 \[\[flow\]\] tables .*expected 65534 at most"):
+        tcpknee.run(two, engine="hosts", hosts=Pair("local", "local", port=65535))
+
+
+def test_an_address_of_one_link_is_refused_with_what_to_do() -> None:
+    with pytest.raises(UsageError, match=r"--address: got 'fe80::1%eth0', which is of one link alone"):
+        Pair.of(Pair("local", "local", "fe80::1%eth0"))
+    addresses = {"sender": "192.0.2.1", "receiver": "fe80::2%eth0"}
+    with pytest.raises(EngineError, match=r"receiver b: got 'fe80::2%eth0' as its address; .* with --address"):
+        between._check_addresses(addresses, Pair("local", "b"))

@@ -303,6 +303,8 @@ def run_text(
     if count < 1:
         raise UsageError(f"workers: got {count}; expected 1 or more.")
     scenario = scenario or parse(text, file, stored=stored)
+    if pair:
+        pair.check_ports(max(len(cell["flows"]) for cell in scenario.cells), file)
     looking.check(ending, engine, scenario.cells, scenario.repeat, len(scenario.expects))
     watcher = watcher or Watcher()
     kernels = kernels_of(scenario, file, engine)

@@ -285,7 +285,9 @@ def _check_addresses(addresses: Mapping[str, str], pair: Pair) -> None:
         except ValueError:
             found = None
         found = getattr(found, "ipv4_mapped", None) or found
-        if not found or found.is_loopback or found.is_multicast or found.is_unspecified or str(found) == _BROADCAST:
+        # An address of one link alone means nothing without its device.
+        refused = not found or found.is_loopback or found.is_multicast or found.is_unspecified or found.is_link_local
+        if refused or str(found) == _BROADCAST:
             raise EngineError(
                 f"{role} {name}: got {address[:60]!r} as its address; expected one by which another host reaches it. "
                 "Name the receiver's with --address."

@@ -41,12 +41,25 @@ class Pair:
             check_name(option, name)
         if pair.address is not None:
             try:
-                ipaddress.ip_address(pair.address)
+                address = ipaddress.ip_address(pair.address)
             except ValueError:
                 raise UsageError(f"--address: got {pair.address!r}; expected an IP address of the receiver.") from None
+            if address.is_link_local:
+                raise UsageError(
+                    f"--address: got {pair.address!r}, which is of one link alone; expected an address of the receiver "
+                    "that holds on every interface of the sender."
+                )
         if not 0 <= pair.port < 1 << 16:
             raise UsageError(f"--port: got {pair.port}; expected a port from 1 to 65535.")
         return pair
+
+    def check_ports(self, flows: int, file: str) -> None:
+        """Refuses ports beyond the last one: each `[[flow]]` takes the next. Raises `UsageError`."""
+        if self.port and self.port + flows - 1 >= 1 << 16:
+            raise UsageError(
+                f"--port: got {self.port} for {flows} [[flow]] tables of {file}, each of which takes the next port; "
+                f"expected {(1 << 16) - flows} at most."
+            )
 
     def facts(self) -> dict[str, Any]:
         """For `run.json`."""
