@@ -202,3 +202,24 @@ def test_an_address_of_one_link_is_refused_with_what_to_do() -> None:
     addresses = {"sender": "192.0.2.1", "receiver": "fe80::2%eth0"}
     with pytest.raises(EngineError, match=r"receiver b: got 'fe80::2%eth0' as its address; .* with --address"):
         between._check_addresses(addresses, Pair("local", "b"))
+
+
+@pytest.mark.parametrize(
+    ("further", "words"),
+    [
+        ({"hosts": []}, "hosts: got"),
+        ({"hosts": {"sender": 7}}, r"hosts\.sender: got 7"),
+        ({"sessions": [{"started": "2026-01-01", "hosts": 7}]}, r"sessions\[0\]\.hosts: got 7"),
+        ({"sessions": [{"started": "2026-01-01", "hosts": {"sender": {"held": [{}]}}}]}, r"sender\.held\[0\]\.setting"),
+        ({"labs": [{"sender": 5}]}, r"labs\[0\]\.sender: got 5"),
+        (
+            {"repetitions": [{"cell": 0, "rep": 0, "measured": {}, "warnings": [], "failures": []}]},
+            r"measured\.sender_clock_uncertainty_us",
+        ),
+    ],
+)
+def test_what_a_folder_says_of_hosts_is_checked(tmp_path: Path, further: dict[str, object], words: str) -> None:
+    file = begun(tmp_path / "run", "complete") / "run.json"
+    file.write_text(json.dumps(json.loads(file.read_text(encoding="utf-8")) | further), encoding="utf-8")
+    with pytest.raises(RunFolderError, match=words):
+        tcpknee.open(file.parent)

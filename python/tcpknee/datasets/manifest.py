@@ -97,6 +97,28 @@ _RUN: Shape = {
 }
 """Runs of before it came lack what is optional."""
 
+_SET: Shape = Optional([{"setting": TEXT, "was": TEXT, "is": OrNull(TEXT)}])
+_TOLD: Shape = Optional({"held": _SET, "netem": _SET, "as_before": Optional(FLAG), "differs": Optional([TEXT])})
+
+_OF_HOSTS: Shape = {
+    "hosts": {"sender": TEXT, "receiver": TEXT, "address": OrNull(TEXT), "port": WHOLE, "netem": FLAG},
+    "labs": Optional([{"sender": {"kernel": TEXT}, "receiver": {"kernel": TEXT}}]),
+    "repetitions": Optional(
+        [
+            {
+                "measured": {
+                    "sender_clock_uncertainty_us": NUMBER,
+                    "receiver_clock_uncertainty_us": NUMBER,
+                    "path_rtt_us_least": Optional(NUMBER),
+                    "path_rate_bits_per_sec": Optional(NUMBER),
+                }
+            }
+        ]
+    ),
+    "sessions": [{"hosts": Optional({"sender": _TOLD, "receiver": _TOLD})}],
+}
+"""Of the engine hosts besides."""
+
 _RUN_WITH_FACTS: Shape = {**_RUN, "cells": [{**_CELL, "describe": ANY}]}
 """The same while `describe` of a cell has positions in `facts`."""
 
@@ -167,6 +189,8 @@ def read(file: Path) -> dict[str, Any]:
 
 def _lacking(run: Mapping[str, Any]) -> str | None:
     """What a run of the right shape still lacks: a cell, a session, or cells whose numbers are their places."""
+    if run["engine"] == "hosts" and (why := mistake(_OF_HOSTS, run)):
+        return why
     for name in ("cells", "sessions"):
         if not run[name]:
             return f"{name}: got none; expected one at least"
