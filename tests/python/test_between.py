@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import tcpknee
+from tcpknee import host_files
 from tcpknee.cli import running
 from tcpknee.cli.options import Options
 from tcpknee.errors import EngineError, KernelUnsupported, RunFolderError, UsageError
@@ -223,3 +224,17 @@ def test_what_a_folder_says_of_hosts_is_checked(tmp_path: Path, further: dict[st
     file.write_text(json.dumps(json.loads(file.read_text(encoding="utf-8")) | further), encoding="utf-8")
     with pytest.raises(RunFolderError, match=words):
         tcpknee.open(file.parent)
+
+
+@pytest.mark.parametrize(
+    "files", [{"proc" + "/x" * 3000: ""}, {"proc/x": "", "proc/x/y": ""}, {"proc/" + "x" * 300: ""}, {"proc/../x": ""}]
+)
+def test_files_of_a_host_that_no_host_has_are_refused_and_end_no_finished_run(
+    tmp_path: Path, files: dict[str, str]
+) -> None:
+    assert host_files.mistake(files)
+    folder = begun(tmp_path / "run", "complete")
+    told = {"format": "tcpknee-host-files", "version": 1, "taken_unix_ns": 1, "files": files}
+    (folder / "sender.host.json").write_text(json.dumps(told), encoding="utf-8")
+    (line,) = running._judged(tcpknee.open(folder))
+    assert line.startswith("Warning: the doctor cannot judge the sender: files of a host: got the path")

@@ -176,7 +176,7 @@ def test_what_one_host_did_not_put_back_is_told_where_the_other_one_refuses(monk
             return ["sender local: Not put back: sysctl a: it is 3"]
 
     def host(role: str, there: str = THERE) -> Any:
-        said = {"settings": there, "recorded": {}}
+        said = {"settings": there, "recorded": {"files": {}}}
         return SimpleNamespace(
             role=role, name="local", where=f"{role} local", ask=lambda what, **_: said[what], close=lambda: None
         )
@@ -209,7 +209,11 @@ def pair_of(told: str) -> tuple[Any, ...]:
     facts = {"sender": ["192.0.2.9", "192.0.2.1"], "receiver": ["192.0.2.9", told]}
     return tuple(
         SimpleNamespace(
-            role=role, name=role[0], where=f"{role} {role[0]}", facts={"ssh": facts[role]}, ask=lambda *_, **__: THERE
+            role=role,
+            name=role[0],
+            where=f"{role} {role[0]}",
+            facts={"ssh": facts[role]},
+            ask=lambda what, **_: {"files": {}} if what == "recorded" else THERE,
         )
         for role in ("sender", "receiver")
     )

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from tcpknee import _core, human, provenance, say
-from tcpknee.errors import UsageError
+from tcpknee.errors import RunFolderError, UsageError
 from tcpknee.kernels import cache
 from tcpknee.runs import api, beside, compose, doubts, engines, engines_text, manifest, output, progress
 from tcpknee.runs.folder import OF_HOSTS, next_free
@@ -169,7 +169,11 @@ def _judged(run: Run) -> Iterator[str]:
     for role, name in OF_HOSTS.items():
         file = run.folder / name
         if file.exists():
-            rules = dict.fromkeys(finding.rule for finding in judge(recorded.of_folder(file)).findings)
+            try:
+                rules = dict.fromkeys(finding.rule for finding in judge(recorded.of_folder(file)).findings)
+            except (UsageError, RunFolderError) as error:
+                yield f"Warning: the doctor cannot judge the {role}: {error}"
+                continue
             yield f"Doctor of the {role}: {', '.join(rules) or 'nothing is wrong'}: knee doctor --snapshot {file}"
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+from tcpknee import host_files
 from tcpknee.errors import EngineError, UsageError
 from tcpknee.remote import holding, settings
 from tcpknee.remote.helper import Helper
@@ -45,6 +46,9 @@ class HostSettings:
         told: dict[str, dict[str, Any]] = {
             role: {"settings": text, "files": self.pair[role].ask("recorded")} for role, text in self._before.items()
         }
+        for role, one_told in told.items():
+            if why := host_files.mistake(one_told["files"]["files"]):
+                raise EngineError(f"{self.pair[role].where}: the files that it sent of itself: {why}.")
         asked: dict[str, list[settings.Setting]] = {}
         for role, one in given.items():
             asked[role], left = settings.wanted(one, self._before[role], self.towards[role])

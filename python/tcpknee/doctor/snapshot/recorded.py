@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tcpknee import reading
+from tcpknee import host_files, reading
 from tcpknee.errors import UsageError
 from tcpknee.writing import replacing
 
@@ -20,12 +19,6 @@ from .snapshot import Snapshot
 from .take import take
 
 FORMAT = "tcpknee-host-files"
-
-MOST_FILES = 20_000
-"""Of 512 processors there are 16,000."""
-MOST_CHARACTERS = 16 << 20
-
-_PATH = re.compile(r"(proc|sys|etc|usr|run|boot)(/[A-Za-z0-9_.@+:-]+)+")
 
 
 def read(path: Path) -> Snapshot:
@@ -57,18 +50,13 @@ def of_json(found: Mapping[str, Any]) -> Snapshot:
 
 def snapshot_of(files: Mapping[str, str], taken_unix_ns: int) -> Snapshot:
     """Of the files' paths below the root, and what they hold. Raises UsageError where a path leads elsewhere."""
-    if len(files) > MOST_FILES or sum(map(len, files.values())) > MOST_CHARACTERS:
-        raise UsageError(f"files of a host: got {len(files)} of them; expected fewer and shorter ones.")
-    for path in files:
-        if not _PATH.fullmatch(path) or any(part in {".", ".."} for part in path.split("/")):
-            raise UsageError(
-                f"files of a host: got the path {path!r}; expected one below /proc, /sys, /etc or the like."
-            )
+    if why := host_files.mistake(files):
+        raise UsageError(f"files of a host: {why}.")
     with tempfile.TemporaryDirectory(prefix="tcpknee-host-") as name:
         root = Path(name)
         for path, text in files.items():
             with replacing(root / path, make=True) as file:
-                file.write(text.encode("utf-8", "surrogateescape"))
+                file.write(text.encode("utf-8", "replace"))
         found = take(roots=Roots(root / "proc", root / "sys", root, netlink=False))
     # Who reads here says nothing of who read there.
     host = {
