@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -49,6 +50,21 @@ def test_a_name_that_ssh_knows_is_taken(name: str) -> None:
 
 def test_the_far_shell_gets_words_that_every_shell_hands_on() -> None:
     assert not set("'!\n\\") & set(transport._AS_ROOT + transport._TAKE)
+
+
+@pytest.mark.parametrize(("root", "answers"), [("", True), ("/bin/false", False)])
+def test_the_far_shell_leaves_no_folder_behind_whatever_becomes_of_the_program(
+    tmp_path: Path, root: str, answers: bool
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    program = transport.program_for(os.uname().machine, "here").read_bytes()
+    given = b"%d %s\n%s" % (len(program), hashlib.sha256(program).hexdigest().encode(), program)
+    words = ["/bin/sh", "-c", f"word=; root={root}; {transport._TAKE}"]
+    env = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path / "link")}
+    asked = subprocess.run(words, input=given + b'{"ask": "ping", "n": 1}\n', capture_output=True, env=env)
+    assert (b'"n":1' in asked.stdout, asked.returncode == 0) == (answers, answers)
+    assert list((tmp_path / "real").iterdir()) == []
 
 
 def test_a_processor_that_no_helper_is_for_is_named() -> None:

@@ -38,14 +38,16 @@ _NO_ROOT = "tcpknee-no-root"
 
 _TAKE = (
     f'umask 077; echo "{_MARK} $(uname -m)"; read -r size sum; d=; '
+    'gone() { rm -rf "$d"; }; trap gone EXIT; trap "exit 1" HUP INT TERM; '
     'for at in "$XDG_RUNTIME_DIR" /tmp /var/tmp "$HOME"; do [ -n "$at" ] || continue; '
-    'd=$(mktemp -d "$at/tcpknee-XXXXXXXXXX" 2>/dev/null) || continue; p=$d/knee-remote; '
+    'd=$(mktemp -d "$at/tcpknee-XXXXXXXXXX" 2>/dev/null) || continue; '
+    'd=$(cd "$d" && pwd -P) || continue; p=$d/knee-remote; '
     '{ : > "$p" && chmod 700 "$p"; } 2>/dev/null && [ -x "$p" ] && break; rm -rf "$d"; d=; done; '
     f'[ -n "$d" ] || {{ echo "{_REFUSED} no folder that programs may be run from"; exit 1; }}; '
     'head -c "$size" > "$p"; '
     'echo "$sum  $p" | sha256sum -c > /dev/null 2>&1 || { rm -rf "$d"; '
     f'echo "{_REFUSED} a program that did not arrive whole"; exit 1; }}; '
-    'exec $root "$p" "$d" $word'
+    '$root "$p" "$d" $word; c=$?; exit $c'
 )
 """For the shell of the far host. Neither quotes of one stroke, line ends nor exclamation marks: whatever the user's own
 shell is, it hands this on as it stands."""
@@ -246,7 +248,8 @@ class Connection:
             who = cut(said.removeprefix(_NO_ROOT)) or "this user"
             return EngineError(
                 f"{self.where}: settings cannot be made there: {who} is not root, and `sudo -n true` is refused. "
-                "Nothing was changed there. Allow it there without a password (sudoers: NOPASSWD), connect "
+                "Nothing was changed there. Allow it there without a password (sudoers: NOPASSWD: ALL, as "
+                "the program is at another place each time: whoever is that user is root then), connect "
                 "as root, or leave --allow-host-settings and --netem out."
             )
         with contextlib.suppress(subprocess.TimeoutExpired):
