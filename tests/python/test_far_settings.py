@@ -245,9 +245,10 @@ def test_a_host_does_not_say_that_the_other_one_connects_to_itself_or_to_many(to
 def test_a_host_listens_where_it_was_told_and_at_no_port_of_roots(asked: int, said: int, expected: str | None) -> None:
     job = Job(api.parse(SCENARIO, "f.toml"), SCENARIO, "f.toml")
     hosts = between.Hosts(job, *pair_of("192.0.2.2"), Pair("s", "r", port=asked))
-    one: Any = SimpleNamespace(role="receiver", where="receiver r", ask=lambda *_, **__: [said])
+    told = {"ports": [said], "everywhere": False}
+    one: Any = SimpleNamespace(role="receiver", where="receiver r", ask=lambda *_, **__: told)
     if expected is None:
-        assert hosts._prepare(one, 0, 1) == [said]
+        assert hosts._prepare(one, 0, 1) == told
     else:
         with pytest.raises(EngineError, match=f"receiver r: listens at port {said}; expected {expected}"):
             hosts._prepare(one, 0, 1)

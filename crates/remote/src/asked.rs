@@ -45,8 +45,8 @@ pub struct Prepare {
     pub algorithms: BTreeMap<String, String>,
     /// The first port to listen at; 0: any.
     pub port: u16,
-    /// Is the other host reached by IPv6?
-    pub v6: bool,
+    /// The address of this host by which the other one reaches it: to listen at.
+    pub own: IpAddr,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]

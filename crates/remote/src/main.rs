@@ -96,7 +96,7 @@ fn answer(asked: Asked, side: &mut Side) {
         Asked::Settings { towards } => Ok(Said::Settings(knee_hold::text::text(towards))),
         Asked::Recorded => Ok(Said::Recorded(Recorded::here())),
         Asked::Prepare(prepare) => side.prepare(*prepare).map(Said::Listening),
-        Asked::Path(asked) => path::measure(&asked).map(Said::Path),
+        Asked::Path(asked) => side.measure(&asked).map(Said::Path),
         Asked::Start(start) => match side.start(start) {
             Ok(()) => return,
             Err(error) => Err(error),

@@ -1,12 +1,13 @@
 //! The path as a connection without load finds it.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use knee_traffic::{GREETING_BYTES, Secret, greeted, greeting, read_tcp_info};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use knee_traffic::{GREETING_BYTES, Secret, Strangers, greeting, peer, read_tcp_info};
+use nix::poll::{PollFd, PollFlags, poll};
 use serde::Serialize;
 
 use crate::asked::PathAsked;
@@ -18,8 +19,10 @@ const COUNT: u32 = u32::MAX - 1;
 const BYTES: usize = 32;
 /// The length of one write, and of one read.
 const PIECE_BYTES: usize = 64 * 1024;
-/// How long the far host may take to answer.
+/// How long the far host may take to answer, and to say a whole greeting.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How often it is looked who has waited for too long, in ms.
+const LOOK: u16 = 500;
 
 #[derive(Serialize)]
 pub struct Measured {
@@ -135,38 +138,80 @@ fn is_late(error: &io::Error) -> bool {
     kind == io::ErrorKind::WouldBlock || kind == io::ErrorKind::TimedOut
 }
 
-/// Answers those who measure, one after the other, until `stop` is readable.
-pub fn answer(listener: OwnedFd, stop: &impl AsFd, secret: Secret) {
+/// Answers those who measure until `stop` is readable; sets `far` to where they come from. Nobody can delay its end: who
+/// has not greeted is waited for together with all others, and who has is served by a thread whose socket is shut.
+pub fn answer(listener: OwnedFd, stop: &impl AsFd, secret: Secret, far: &Mutex<Option<IpAddr>>) {
     let listener = TcpListener::from(listener);
-    loop {
-        let mut fds = [
-            PollFd::new(listener.as_fd(), PollFlags::POLLIN),
-            PollFd::new(stop.as_fd(), PollFlags::POLLIN),
-        ];
-        if poll(&mut fds, PollTimeout::NONE).is_err() || fds[1].any() == Some(true) {
-            return;
+    let mut strangers = Strangers::default();
+    let mut served: Vec<TcpStream> = Vec::new();
+    std::thread::scope(|scope| {
+        loop {
+            let (names, sockets): (Vec<u64>, Vec<&OwnedFd>) = strangers.iter().unzip();
+            let mut fds = vec![
+                PollFd::new(stop.as_fd(), PollFlags::POLLIN),
+                PollFd::new(listener.as_fd(), PollFlags::POLLIN),
+            ];
+            fds.extend(
+                sockets
+                    .iter()
+                    .map(|fd| PollFd::new(fd.as_fd(), PollFlags::POLLIN)),
+            );
+            match poll(&mut fds, LOOK) {
+                Err(nix::Error::EINTR) => continue,
+                Err(_) => break,
+                Ok(_) => {}
+            }
+            let ready: Vec<bool> = fds.iter().map(|fd| fd.any() == Some(true)).collect();
+            if ready[0] {
+                break;
+            }
+            for (name, _) in names
+                .into_iter()
+                .zip(&ready[2..])
+                .filter(|(_, ready)| **ready)
+            {
+                if let Some((number, fd)) = strangers.hear(name, secret) {
+                    let stream = TcpStream::from(fd);
+                    *far.lock().expect("nobody panics with it") = peer(&stream);
+                    served.extend(stream.try_clone());
+                    scope.spawn(move || serve(stream, number));
+                }
+            }
+            strangers.send_late_away(PATIENCE);
+            if ready[1] {
+                match listener.accept() {
+                    Ok((stream, _)) if stream.set_nonblocking(true).is_ok() => {
+                        strangers.add(stream.into());
+                    }
+                    Ok(_) => {}
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    // It lacks something that strangers may have.
+                    Err(_) => {
+                        strangers.send_one_away();
+                        std::thread::sleep(Duration::from_millis(10));
+                    }
+                }
+            }
         }
-        if let Ok((stream, _)) = listener.accept() {
-            let _ = serve(stream, secret);
+        for stream in served {
+            let _ = stream.shutdown(Shutdown::Both);
         }
-    }
+    });
 }
 
-fn serve(mut stream: TcpStream, secret: Secret) -> io::Result<()> {
+fn serve(mut stream: TcpStream, number: u32) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    let mut said = [0; GREETING_BYTES];
-    stream.read_exact(&mut said)?;
-    match greeted(secret, &said) {
-        Some(ECHO) => {
+    match number {
+        ECHO => {
             let mut bytes = [0; BYTES];
             loop {
                 stream.read_exact(&mut bytes)?;
                 stream.write_all(&bytes)?;
             }
         }
-        Some(COUNT) => count(stream),
+        COUNT => count(stream),
         _ => Ok(()),
     }
 }
@@ -203,7 +248,43 @@ fn later_half(seen: &[(Instant, u64)]) -> (u64, Duration) {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
+    use nix::sys::eventfd::EventFd;
+
     use super::*;
+
+    #[test]
+    fn who_knows_nothing_delays_neither_who_measures_nor_the_end() {
+        let (listener, stop) = (
+            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(),
+            EventFd::new().unwrap(),
+        );
+        listener.set_nonblocking(true).unwrap();
+        let (at, secret, far) = (listener.local_addr().unwrap(), [7; 16], Mutex::new(None));
+        std::thread::scope(|scope| {
+            let answering = scope.spawn(|| answer(listener.into(), &stop, secret, &far));
+            let _idle: Vec<TcpStream> = (0..80).map(|_| TcpStream::connect(at).unwrap()).collect();
+            let asked = PathAsked {
+                far: at,
+                secret,
+                count: 3,
+                bytes: 100_000,
+                milliseconds: 500,
+            };
+            let began = Instant::now();
+            assert!(measure(&asked).unwrap().rtt_us_least > 0.0);
+            // This one knows the secret, and says nothing more.
+            let mut silent = TcpStream::connect(at).unwrap();
+            silent.write_all(&greeting(secret, ECHO)).unwrap();
+            silent.write_all(&[0; BYTES]).unwrap();
+            silent.read_exact(&mut [0; BYTES]).unwrap();
+            stop.write(1).unwrap();
+            answering.join().unwrap();
+            assert!(began.elapsed() < PATIENCE);
+        });
+        assert_eq!(*far.lock().unwrap(), Some(Ipv4Addr::LOCALHOST.into()));
+    }
 
     #[test]
     fn the_later_half_leaves_the_slow_start_out() {

@@ -24,13 +24,21 @@ pub enum Said {
     Locked(Option<Holder>),
     Settings(String),
     Recorded(Recorded),
-    /// The port of each `[[flow]]` whose far end opens.
-    Listening(Vec<Option<u16>>),
+    Listening(Listening),
     Path(Measured),
     /// The duration is over, or this end has seen all of the work done.
     Over(u64),
     Done(Box<Done>),
     Error(String),
+}
+
+/// Where an end listens.
+#[derive(Serialize)]
+pub struct Listening {
+    /// The port of each `[[flow]]` whose far end opens.
+    pub ports: Vec<Option<u16>>,
+    /// At every address of the host, since the one that was named is none of its own.
+    pub everywhere: bool,
 }
 
 /// By this host's clocks.

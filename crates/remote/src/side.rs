@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use knee_traffic::{Algorithm, Ends, Flow, Plan, Progress, Secret, Shared, listen
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::socket::{AddressFamily, SockaddrStorage, getsockname};
 
-use crate::asked::{Prepare, SideName, Start};
+use crate::asked::{PathAsked, Prepare, SideName, Start};
 use crate::path;
-use crate::said::{Done, Said, tell};
+use crate::said::{Done, Listening, Said, tell};
 use crate::sampler::{Open, Records, attribute_of};
 
 /// How often a generator is looked after.
@@ -26,6 +26,8 @@ const LOOK_NS: u64 = 100_000_000;
 pub struct Side {
     prepared: Option<Prepared>,
     running: Option<Running>,
+    /// Where the other host was seen.
+    far: Arc<Mutex<Option<IpAddr>>>,
 }
 
 struct Prepared {
@@ -51,7 +53,7 @@ fn event() -> Result<EventFd, String> {
 
 impl Side {
     /// Reads the cell and listens. Returns the port of each `[[flow]]` whose far end opens.
-    pub fn prepare(&mut self, asked: Prepare) -> Result<Vec<Option<u16>>, String> {
+    pub fn prepare(&mut self, asked: Prepare) -> Result<Listening, String> {
         self.stop();
         let named = |(name, linux_name): (String, String)| AlgorithmInfo {
             name,
@@ -83,10 +85,11 @@ impl Side {
             })
             .collect();
         let flows = knee_traffic::flows(&cell, asked.rep);
-        let (family, any): (_, IpAddr) = match asked.v6 {
+        let (family, any): (_, IpAddr) = match asked.own.is_ipv6() {
             true => (AddressFamily::Inet6, Ipv6Addr::UNSPECIFIED.into()),
             false => (AddressFamily::Inet, Ipv4Addr::UNSPECIFIED.into()),
         };
+        let mut everywhere = false;
         let mut listeners = Vec::new();
         let mut ports = Vec::new();
         for (group, algorithm) in algorithms.iter().enumerate() {
@@ -103,7 +106,13 @@ impl Side {
                 0 => 0,
                 first => first + group as u16,
             };
-            listen_at(&fd, SocketAddr::new(any, port)).map_err(|error| {
+            let mut listened = listen_at(&fd, SocketAddr::new(asked.own, port));
+            if listened == Err(nix::Error::EADDRNOTAVAIL) {
+                // What leads here from there is translated on the way.
+                everywhere = true;
+                listened = listen_at(&fd, SocketAddr::new(any, port));
+            }
+            listened.map_err(|error| {
                 let named = if port == 0 { "a port".into() } else { format!("port {port}") };
                 format!("cannot listen at {named}: {error}. Another program has it, or an earlier run that has not ended; leave --port out, or name another")
             })?;
@@ -118,7 +127,8 @@ impl Side {
                 let stop = event()?;
                 let (seen, secret) = (stop.as_fd().try_clone_to_owned(), asked.secret);
                 let seen = seen.map_err(|error| format!("cannot share an event: {error}"))?;
-                let thread = std::thread::spawn(move || path::answer(fd, &seen, secret));
+                let far = self.far.clone();
+                let thread = std::thread::spawn(move || path::answer(fd, &seen, secret, &far));
                 Some((stop, thread))
             }
         };
@@ -131,17 +141,24 @@ impl Side {
             listeners,
             answering,
         });
-        Ok(ports)
+        Ok(Listening { ports, everywhere })
+    }
+
+    /// Measures the path, and knows then where the other host is.
+    pub fn measure(&self, asked: &PathAsked) -> Result<path::Measured, String> {
+        *self.far.lock().expect("nobody panics with it") = Some(asked.far.ip());
+        path::measure(asked)
     }
 
     /// Begins what was prepared.
     pub fn start(&mut self, asked: Start) -> Result<(), String> {
         let mut prepared = self.prepared.take().ok_or("nothing was prepared")?;
         prepared.be_silent();
+        let known = *self.far.lock().expect("nobody panics with it");
         let stop = Arc::new(event()?);
         let seen = stop.clone();
         let thread = std::thread::spawn(move || {
-            let told = prepared.run(&asked, &seen);
+            let told = prepared.run(&asked, known, &seen);
             tell(&told.map_or_else(Said::Error, |done| Said::Done(Box::new(done))));
         });
         self.running = Some(Running { stop, thread });
@@ -179,7 +196,7 @@ impl Prepared {
         }
     }
 
-    fn run(&self, asked: &Start, stop: &EventFd) -> Result<Done, String> {
+    fn run(&self, asked: &Start, known: Option<IpAddr>, stop: &EventFd) -> Result<Done, String> {
         let shared = Shared::new(self.flows.len())
             .map_err(|error| format!("cannot share memory between threads: {error}"))?;
         let (open, over) = (Open::default(), AtomicBool::new(false));
@@ -190,6 +207,7 @@ impl Prepared {
             flows: &self.flows,
             ends: Ends::Hosts {
                 secret: self.secret,
+                known,
                 listeners: &self.listeners,
                 far: &asked.far,
             },

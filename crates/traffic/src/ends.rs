@@ -1,6 +1,6 @@
 //! How the two ends of a connection find each other.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
 /// The addresses of one `[[flow]]` table's hosts.
@@ -34,6 +34,8 @@ pub enum Ends<'a> {
     /// whoever sends them may.
     Hosts {
         secret: Secret,
+        /// The far host's address, as its helper was seen.
+        known: Option<IpAddr>,
         /// By `[[flow]]`, of those whose far end opens: a socket that listens already.
         listeners: &'a [Option<OwnedFd>],
         /// By `[[flow]]`, of those that this end opens.

@@ -1,6 +1,6 @@
 //! One side's process: listens, connects, and lets the applications run.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -16,7 +16,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockaddrIn, accept4, getpeername, recv};
+use nix::sys::socket::{AddressFamily, SockFlag, SockaddrIn, accept4, getpeername};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{
     ClockId as TimerClock, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags,
@@ -26,9 +26,10 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Clock;
 use crate::connection::{self, Connection, read_tcp_info};
 use crate::socket::connect_to;
+use crate::strangers::Strangers;
 use crate::{
-    Addresses, Algorithm, Ends, Error, Flow, GREETING_BYTES, Progress, Shared, Side, affinity,
-    greeted, greeting, listen_at, pin, socket,
+    Addresses, Algorithm, Ends, Error, Flow, Progress, Shared, Side, affinity, greeting, listen_at,
+    pin, socket,
 };
 
 const EVENTS: usize = 512;
@@ -44,8 +45,6 @@ const MAIL: u64 = u64::MAX - 2;
 const LISTENER: u64 = 1 << 32;
 /// And for who has connected and has not said yet which flow it is, from the first one on.
 const STRANGER: u64 = 1 << 33;
-/// Those that wait for that at once; one more, and the oldest is sent away.
-const MOST_STRANGERS: usize = 64;
 
 /// Hears of a connection by its flow's number.
 type Opened<'a> = dyn Fn(u32, BorrowedFd<'_>) + Sync + 'a;
@@ -178,6 +177,26 @@ fn allow_descriptors() -> nix::Result<()> {
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard)
 }
 
+/// Errors of `accept` that tell of one connection, which is gone, or of nothing: accept(2), "Error handling".
+fn is_of_the_far_end(error: nix::Error) -> bool {
+    use nix::Error as E;
+    matches!(
+        error,
+        E::EINTR
+            | E::ECONNABORTED
+            | E::ENETDOWN
+            | E::EPROTO
+            | E::ENOPROTOOPT
+            | E::EHOSTDOWN
+            | E::ENONET
+            | E::EHOSTUNREACH
+            | E::EOPNOTSUPP
+            | E::ENETUNREACH
+            | E::EPERM
+            | E::ETIMEDOUT
+    )
+}
+
 /// One thread of a side.
 struct Generator<'a> {
     plan: &'a Plan<'a>,
@@ -190,8 +209,7 @@ struct Generator<'a> {
     timer: TimerFd,
     epoll: Epoll,
     listeners: Vec<OwnedFd>,
-    /// What each has said so far, in the order in which they came.
-    strangers: BTreeMap<u64, (OwnedFd, Vec<u8>)>,
+    strangers: Strangers,
     /// By flow number.
     ends: HashMap<u32, Connection>,
     /// Connections that broke off their turn to let others have one.
@@ -222,7 +240,10 @@ impl<'a> Generator<'a> {
             epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
                 .map_err(Error::system("make an epoll"))?,
             listeners: Vec::new(),
-            strangers: BTreeMap::new(),
+            strangers: Strangers::new(match plan.ends {
+                Ends::Hosts { known, .. } => known,
+                Ends::Lab { .. } => None,
+            }),
             ends: HashMap::new(),
             unfinished: Vec::new(),
             sleeping: BTreeSet::new(),
@@ -378,7 +399,7 @@ impl<'a> Generator<'a> {
                             self.add(&flow, fd)?;
                         }
                     }
-                    name if name >= STRANGER => self.hear(name)?,
+                    name if name >= STRANGER => self.hear(name - STRANGER)?,
                     name if name >= LISTENER => self.accept((name - LISTENER) as usize)?,
                     number => {
                         let events = event.events();
@@ -428,7 +449,13 @@ impl<'a> Generator<'a> {
                 // SAFETY: the kernel has just given it to us.
                 Ok(fd) => unsafe { OwnedFd::from_raw_fd(fd) },
                 Err(nix::Error::EAGAIN) => return Ok(()),
-                Err(nix::Error::EINTR | nix::Error::ECONNABORTED) => continue,
+                Err(error) if is_of_the_far_end(error) => continue,
+                // Strangers have them.
+                Err(nix::Error::EMFILE | nix::Error::ENFILE) if self.strangers.send_one_away() => {
+                    continue;
+                }
+                // The kernel has no room just now; the connection waits.
+                Err(nix::Error::ENOBUFS | nix::Error::ENOMEM) => return Ok(()),
                 Err(error) => return Err(Error::system("accept a connection")(error)),
             };
             match self.plan.ends {
@@ -439,12 +466,10 @@ impl<'a> Generator<'a> {
                     self.welcome(u32::from(peer.port().wrapping_sub(first_port)), fd)?;
                 }
                 Ends::Hosts { .. } => {
-                    let newest = self.strangers.last_key_value();
-                    let name = newest.map_or(STRANGER, |(name, _)| name + 1);
-                    self.watch(&fd, EpollFlags::EPOLLIN, name)?;
-                    self.strangers.insert(name, (fd, Vec::new()));
-                    if self.strangers.len() > MOST_STRANGERS {
-                        self.strangers.pop_first();
+                    let name = self.strangers.add(fd);
+                    let fd = self.strangers.get(name);
+                    if let Some(fd) = fd {
+                        self.watch(fd, EpollFlags::EPOLLIN, STRANGER + name)?;
                     }
                 }
             }
@@ -469,29 +494,15 @@ impl<'a> Generator<'a> {
         let Ends::Hosts { secret, .. } = self.plan.ends else {
             return Ok(());
         };
-        let Some((fd, said)) = self.strangers.get_mut(&name) else {
+        let Some((number, fd)) = self.strangers.hear(name, secret) else {
             return Ok(());
         };
-        let mut bytes = [0; GREETING_BYTES];
-        let rest = &mut bytes[said.len()..];
-        match recv(fd.as_raw_fd(), rest, MsgFlags::empty()) {
-            Ok(0) => {}
-            Ok(count) => {
-                said.extend_from_slice(&rest[..count]);
-                if said.len() < GREETING_BYTES {
-                    return Ok(());
-                }
-            }
-            Err(nix::Error::EAGAIN | nix::Error::EINTR) => return Ok(()),
-            Err(_) => {}
-        }
-        let (fd, said) = self.strangers.remove(&name).expect("it was there");
         self.epoll
             .delete(&fd)
             .map_err(Error::system("watch a socket no longer"))?;
-        match greeted(secret, &said) {
-            Some(number) if !self.ends.contains_key(&number) => self.welcome(number, fd),
-            _ => Ok(()),
+        match self.ends.contains_key(&number) {
+            true => Ok(()),
+            false => self.welcome(number, fd),
         }
     }
 

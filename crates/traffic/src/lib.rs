@@ -4,7 +4,7 @@
 //!
 //! `generator` is a side, with a `connection` for each of its ends; `socket`
 //! makes these with the scenario's options; `ends` says how they find each
-//! other; `shared` is what a sampler sees of them meanwhile.
+//! other, `strangers` are those who have not said yet who they are; `shared` is what a sampler sees of them meanwhile.
 
 mod clock;
 mod connection;
@@ -14,6 +14,7 @@ mod generator;
 mod pinning;
 mod shared;
 mod socket;
+mod strangers;
 
 pub use connection::{read_option, read_tcp_info};
 pub use ends::{Addresses, Ends, GREETING_BYTES, Secret, greeted, greeting};
@@ -22,6 +23,7 @@ pub use generator::{EndReport, Plan, generate};
 pub use pinning::{affinity, pin};
 pub use shared::{Progress, Shared};
 pub use socket::{Algorithm, Side, listen_at, socket};
+pub use strangers::{Strangers, peer};
 
 use knee_scenario::Cell;
 use knee_scenario::workload::in_turn;

@@ -99,6 +99,9 @@ fn set_max_pacing_rate(fd: &OwnedFd, bytes_per_sec: u64) -> nix::Result<()> {
 
 /// Begins to listen.
 pub fn listen_at(fd: &OwnedFd, own: SocketAddr) -> nix::Result<()> {
+    if own.is_ipv6() {
+        setsockopt(fd, sockopt::Ipv6V6Only, &true)?;
+    }
     bind(fd.as_raw_fd(), &SockaddrStorage::from(own))?;
     listen(fd, Backlog::MAXCONN)
 }

@@ -60,7 +60,7 @@ _SAID: Mapping[str, Shape] = {
     "locked": OrNull({"who": _TEXT, "since_unix_s": Kind("seconds since 1970", _is_up_to(1 << 35))}),
     "settings": _TEXT,
     "recorded": {"files": Every(_TEXT)},
-    "listening": [OrNull(Kind("a port", _is_up_to((1 << 16) - 1)))],
+    "listening": {"ports": [OrNull(Kind("a port", _is_up_to((1 << 16) - 1)))], "everywhere": FLAG},
     "path": {
         "rtt_us_least": _AMOUNT,
         "rtt_us_median": _AMOUNT,

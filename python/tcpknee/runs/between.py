@@ -57,7 +57,6 @@ class Hosts:
             "sender": _address_of(sender, receiver),
         }
         _check_addresses(self.addresses, pair)
-        self.v6 = ipaddress.ip_address(self.addresses["receiver"]).version == 6
         self.host_settings = HostSettings(job, (sender, receiver), self.addresses)
 
     def run_cell(
@@ -77,7 +76,8 @@ class Hosts:
     ) -> dict[str, pa.Table]:
         pair = (self.sender, self.receiver)
         self.host_settings.prepare(index)
-        ports = {one.role: self._prepare(one, index, rep) for one in pair}
+        listening = {one.role: self._prepare(one, index, rep) for one in pair}
+        ports = {role: said["ports"] for role, said in listening.items()}
         if any([port is None for port in both].count(True) != 1 for both in zip(*ports.values(), strict=True)):
             raise EngineError(
                 f"the hosts listen for other flows than the scenario's: {ports}; expected one of them for each."
@@ -111,6 +111,11 @@ class Hosts:
         self.host_settings.check()
         measured, warnings = _measured(before, after, done, path), list(output.warnings)
         warnings += _doubts(measured)
+        warnings += [
+            f"{role}: listened at every address of the host, since {self.addresses[role]} is none of its own"
+            for role, said in listening.items()
+            if said["everywhere"]
+        ]
         held = self.host_settings.held
         lab = {
             **{one.role: {**one.facts, "name": one.name, "counters": None, "settings": held(one.role)} for one in pair},
@@ -120,10 +125,11 @@ class Hosts:
         packets = sum(value or 0 for value in found["flows"]["data_segs_out"].to_pylist())
         return tables.with_note(found, {"data_packets": packets, "lab": lab, "warnings": warnings, "failures": []})
 
-    def _prepare(self, one: Helper, index: int, rep: int) -> list[int | None]:
+    def _prepare(self, one: Helper, index: int, rep: int) -> dict[str, Any]:
+        """Where it listens: the port of each `[[flow]]`, and whether at every address of its."""
         variants = self.job.scenario.variants(index)
         called = {written: name for written, (name, _, _) in variants.items()}
-        ports: list[int | None] = one.ask(
+        listening: dict[str, Any] = one.ask(
             "prepare",
             cell=self.job.scenario.write_cell(index),
             names=self.job.scenario.names,
@@ -132,8 +138,9 @@ class Hosts:
             secret=self.secret,
             algorithms=called,
             port=self.pair.port,
-            v6=self.v6,
+            own=self.addresses[one.role],
         )
+        ports = listening["ports"]
         if len(ports) != (groups := len(self.cells[index]["flows"])):
             raise EngineError(
                 f"{one.where}: listening: got {len(ports)} ports; expected {groups}, one for each [[flow]]."
@@ -142,7 +149,7 @@ class Hosts:
             if port is not None and not (port == self.pair.port + group if self.pair.port else 1024 <= port < 1 << 16):
                 expected = f"port {self.pair.port + group}" if self.pair.port else "one from 1024 to 65535"
                 raise EngineError(f"{one.where}: listens at port {port}; expected {expected}, which it was told.")
-        return ports
+        return listening
 
     def _check_ran(self, index: int, ran: Mapping[str, str], flows: Sequence[Mapping[str, Any]]) -> None:
         """Refuses figures of another algorithm than was asked for: a route's comes before a socket's."""
