@@ -27,6 +27,9 @@ PATIENCE_SEC = 20.0
 _HEARTBEAT_SEC = 8.0
 """How often a helper hears something, which it ends without."""
 
+_END_SEC = 1.0
+"""How long an error of one helper waits for the end of the other, which would be its cause."""
+
 _PINGS = 10
 
 _ANSWERS = {"ping": "pong", "lock": "locked", "prepare": "listening"}
@@ -271,6 +274,19 @@ def listen(
                 key.fileobj.read()  # type: ignore[union-attr]
             for one in pair:
                 one.check_alive()
-                for said in one._take():
-                    if take(one, said):
-                        return
+                try:
+                    for said in one._take():
+                        if take(one, said):
+                            return
+                except EngineError:
+                    _look_for_an_end(selector, one)
+                    raise
+
+
+def _look_for_an_end(selector: selectors.BaseSelector, one: Helper) -> None:
+    """Raises `EngineError` where the other helper is gone: its host's kernel tells this one so before ssh tells us."""
+    selector.unregister(one)
+    until = time.monotonic() + _END_SEC
+    while ready := selector.select(max(0.0, until - time.monotonic())):
+        for key, _ in ready:
+            key.fileobj.read()  # type: ignore[union-attr]
