@@ -17,8 +17,30 @@ from tcpknee.remote import helper, transport
 from tcpknee.remote.helper import Helper
 from tcpknee.runs import between
 
-HELLO = "read -r _; echo '{\"hello\": {}}'\n"
 Start = Callable[..., Helper]
+
+HELLO = {
+    **dict.fromkeys(("version", "machine", "kernel", "host", "boot"), "x"),
+    "uid": 0,
+    "processors": 2,
+    "ssh": None,
+    "available": [],
+    "allowed": [],
+    "counters": {},
+}
+DONE = {"ended_ns": 1, "progress": [], "reports": [], "congestion": {}, "samples": 0, "missed": 0, "records_bytes": 0}
+PATH = {"rtt_us_least": 1, "rtt_us_median": 1, "rate_bits_per_sec": None, "retransmit_pct": None, "bytes": 0}
+PONG = {"n": 0, "monotonic_ns": 1, "realtime_ns": 1}
+
+
+def done(records_bytes: int) -> str:
+    """That a repetition is over, and so many bytes of samples follow."""
+    return says("done", {**DONE, "records_bytes": records_bytes})
+
+
+def says(name: str, value: Any) -> str:
+    """A word of the shell that says so, as the helper does."""
+    return f"echo '{json.dumps({name: value})}'"
 
 
 @pytest.fixture
@@ -28,7 +50,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
     def begin(script: str, role: str = "sender") -> Helper:
         program = tmp_path / role
-        program.write_text(f"#!/bin/sh\n{HELLO}{script}\n", encoding="utf-8")
+        program.write_text(f"#!/bin/sh\nread -r _; {says('hello', HELLO)}\n{script}\n", encoding="utf-8")
         program.chmod(0o700)
         monkeypatch.setattr(transport, "program_for", lambda *_: program)
         started.append(Helper(role, "local"))
@@ -40,12 +62,14 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
 
 def test_samples_are_collected_without_reading_their_line_again(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = start('read -r _; echo \'{"done": {"records_bytes": 4000000}}\'; head -c 4000000 /dev/zero; read -r _')
+    one = start(f"read -r _; {done(4_000_000)}; head -c 4000000 /dev/zero; read -r _")
     lines: list[bytes] = []
     loads = json.loads
-    monkeypatch.setattr(json, "loads", lambda line: (lines.append(line), loads(line))[1])
-    said = one.ask("start")
-    assert said["records"] == bytes(4_000_000)
+    monkeypatch.setattr(json, "loads", lambda line, **how: (lines.append(line), loads(line, **how))[1])
+    one.tell("start")
+    while not (heard := one.hear(5)):
+        pass
+    assert [said["done"]["records"] for said in heard] == [bytes(4_000_000)]
     assert len(lines) == 1
 
 
@@ -53,8 +77,8 @@ def test_samples_are_collected_without_reading_their_line_again(start: Start, mo
     ("script", "told"),
     [
         ("head -c 5000 /dev/zero; read -r _", "says a line of more than 4000 bytes"),
-        ('echo \'{"done": {"records_bytes": 1000000000}}\'; read -r _', "got 1000000000 bytes of samples"),
-        ('echo \'{"done": {"records_bytes": -1}}\'; read -r _', "got -1 bytes of samples"),
+        (f"{done(1_000_000_000)}; read -r _", "got 1000000000 bytes of samples"),
+        (f"{done(-1)}; read -r _", "said what no helper says: done.records_bytes"),
     ],
 )
 def test_a_host_that_says_too_much_is_refused(
@@ -77,14 +101,14 @@ def test_a_repetition_ends_though_its_hosts_only_answer_the_heartbeat(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(between, "PATIENCE_SEC", 0.2)
-    pong = 'while read -r _; do echo \'{"pong": {"n": 0}}\'; done'
+    pong = f"while read -r _; do {says('pong', PONG)}; done"
     with pytest.raises(EngineError, match="sender local: did not answer within"):
         hear_out([start(pong), start(pong, "receiver")])
 
 
 def test_samples_that_trickle_are_given_up(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(between, "PATIENCE_SEC", 0.2)
-    script = 'echo \'{"done": {"records_bytes": 1000}}\'; while sleep 0.1; do echo; done'
+    script = f"{done(1000)}; while sleep 0.1; do echo; done"
     pair = [start(script), start(script, "receiver")]
     monkeypatch.setattr(helper, "PATIENCE_SEC", 0.2)
     with pytest.raises(EngineError, match="its samples come more slowly than 10 kB/s"):
@@ -172,8 +196,8 @@ def test_the_path_is_measured_with_the_patience_that_its_length_takes() -> None:
 
 
 def test_an_answer_that_takes_work_is_waited_for(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = start("read -r _; sleep 0.3; echo '{\"path\": 7}'; read -r _; sleep 3")
+    one = start(f"read -r _; sleep 0.3; {says('path', PATH)}; read -r _; sleep 3")
     monkeypatch.setattr(helper, "PATIENCE_SEC", 0.1)
-    assert one.ask("path", patience_sec=5.0) == 7
+    assert one.ask("path", patience_sec=5.0) == PATH
     with pytest.raises(EngineError, match="did not answer within"):
         one.ask("counters")
