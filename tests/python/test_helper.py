@@ -108,9 +108,11 @@ def test_a_repetition_ends_though_its_hosts_only_answer_the_heartbeat(
 
 def test_samples_that_trickle_are_given_up(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(between, "PATIENCE_SEC", 0.2)
-    script = f"{done(1000)}; while sleep 0.1; do echo; done"
+    script = f"read -r _; {done(1000)}; while sleep 0.1; do echo; done"
     pair = [start(script), start(script, "receiver")]
     monkeypatch.setattr(helper, "PATIENCE_SEC", 0.2)
+    for one in pair:
+        one.tell("start")
     with pytest.raises(EngineError, match="its samples come more slowly than 10 kB/s"):
         hear_out(pair)
 
