@@ -21,7 +21,7 @@ import gallery
 import generate
 import recipes
 import reference
-import suites
+import suite_pages
 from layout import listing, plain, sentence
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -70,7 +70,7 @@ def build(out: Path, *, playground: bool) -> list[str]:
     shutil.copytree(SITE / "look", out / "look")
     _write(out / "look" / "families.css", drawings.styles())
     made = reference.pages()
-    claims, of_suites = gallery.pages(playground=playground), suites.pages()
+    claims, of_suites = gallery.pages(playground=playground), suite_pages.pages()
     written = {INDEX: _index(made), GALLERY: gallery.index()}
     written |= {f"reference/{name}.md": _titled(page) for name, page in made.items()}
     written |= {f"gallery/{name}.md": _titled(page) for name, page in claims.items()}
@@ -183,7 +183,7 @@ def _page(source: str, made: dict[str, reference.Page]) -> str:
     """A page of the repository: its generated parts lead to reference pages, and so do its marks."""
     text = generate.generated((ROOT / source).read_text(encoding="utf-8"), built=True)
     text = DRAWN.sub(lambda mark: drawings.DRAWN[mark[1]](), text)
-    text = text.replace(SUITES, suites.index())
+    text = text.replace(SUITES, suite_pages.index())
     return MARK.sub(lambda mark: "Reference: " + ", ".join(_links(mark[1], made)) + ".", text)
 
 

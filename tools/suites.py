@@ -1,7 +1,7 @@
 """Writes docs/suites/NAME.json, what each row of a suite gave when it was last run: `python tools/suites.py NAME...`.
 
 Without a name all suites. A row that this version has run stays: take its file away to run it again. The pages of the
-site are made of these files (docs/suites.py). A row with an algorithm under test is run with three of ours, beside
+site are made of these files (docs/suite_pages.py). A row with an algorithm under test is run with three of ours, beside
 CUBIC where it needs another; rows that say what must hold are the gate's.
 """
 
