@@ -132,13 +132,13 @@ def test_what_a_kernel_does_not_tell_is_absent_and_the_rest_is_not_told(good: Ru
 
 def test_a_worker_that_was_killed_is_told_with_its_signal_and_its_place(use: Use) -> None:
     use("killed")
-    with pytest.raises(EngineError, match=r"<text>: cell 0, repetition 0: the lab was ended by SIGKILL"):
+    with pytest.raises(EngineError, match=r"<text>: cell [01], repetition 0: the lab was ended by SIGKILL"):
         tcpknee.run(SMALL, engine="kernel")
 
 
 def test_errors_of_a_lab_come_back_as_what_they_are(use: Use) -> None:
     use("refused")
-    with pytest.raises(KernelUnsupported, match="cell 0, repetition 0: no such thing here; try another"):
+    with pytest.raises(KernelUnsupported, match=r"cell [01], repetition 0: no such thing here; try another"):
         tcpknee.run(SMALL, engine="kernel")
 
 

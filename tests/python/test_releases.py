@@ -46,7 +46,7 @@ def test_what_is_wrong_with_a_scenario_has_its_own_line() -> None:
 @pytest.mark.parametrize(
     ("engine", "kernel", "said"),
     [
-        ("kernel", "6.12", "kernel: got 6.12 with the engine kernel, which is this host's own"),
+        ("kernel", "6.12", "kernel: got 6.12 with the engine kernel, whose hosts have their own"),
         ("guest", None, "kernel: got none; expected one of `knee kernel list`"),
         ("sim", "mine", "kernel: got mine with the engine sim, which has rules by release"),
     ],
