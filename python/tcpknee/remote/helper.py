@@ -147,6 +147,14 @@ class Helper:
                 "faster way to the host, or fewer samples (sample_interval)."
             )
 
+    def look_for_its_end(self) -> None:
+        """Raises `EngineError` where it is gone: its host's kernel tells the other host so before ssh tells us."""
+        until = time.monotonic() + _END_SEC
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._connection.stdout, selectors.EVENT_READ)
+            while selector.select(max(0.0, until - time.monotonic())):
+                self.read()
+
     @property
     def is_delivering(self) -> bool:
         """It has said that it is done, and its samples are on their way."""
@@ -279,14 +287,7 @@ def listen(
                         if take(one, said):
                             return
                 except EngineError:
-                    _look_for_an_end(selector, one)
+                    for other in pair:
+                        if other is not one:
+                            other.look_for_its_end()
                     raise
-
-
-def _look_for_an_end(selector: selectors.BaseSelector, one: Helper) -> None:
-    """Raises `EngineError` where the other helper is gone: its host's kernel tells this one so before ssh tells us."""
-    selector.unregister(one)
-    until = time.monotonic() + _END_SEC
-    while ready := selector.select(max(0.0, until - time.monotonic())):
-        for key, _ in ready:
-            key.fileobj.read()  # type: ignore[union-attr]

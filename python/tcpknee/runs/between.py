@@ -183,7 +183,11 @@ class Hosts:
         # Two connections, round trips that may be longer than the scenario says, and the end of the burst.
         patience_sec = PATIENCE_SEC + (count + 2) * _ANSWER_SEC + burst_ms / 1000 + 4 * _ANSWER_SEC
         words |= {"bytes": burst_bytes, "milliseconds": burst_ms}
-        measured: dict[str, Any] = one.ask("path", patience_sec=patience_sec, **words)
+        try:
+            measured: dict[str, Any] = one.ask("path", patience_sec=patience_sec, **words)
+        except EngineError:
+            (self.receiver if one is self.sender else self.sender).look_for_its_end()
+            raise
         return measured
 
     def _hear_out(
