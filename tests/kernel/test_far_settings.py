@@ -104,7 +104,7 @@ def test_settings_of_the_scenario_are_made_and_are_back_afterwards(servers: Serv
     assert made["net.ipv4.tcp_wmem"].endswith(" 5242880")
     assert "route to 10.77.2.2" in made
     told = meta["sessions"][0]["hosts"]
-    assert [told[role]["as_before"] for role in ("sender", "receiver")] == [True, True]
+    assert [told[role]["as_before"] for role in ("sender", "receiver")] == [True, True], told["warnings"]
     assert {one["setting"] for one in told["receiver"]["held"]} >= {"net.ipv4.tcp_rmem"}
     for role in ("sender", "receiver"):
         file = tmp_path / f"run/{role}.host.json"
