@@ -16,7 +16,7 @@ use nix::unistd::geteuid;
 use super::change::Change;
 
 /// Empty after a boot, as settings are.
-const FOLDER: &str = "/run/tcpknee";
+const FOLDER: &str = "/run/tcpknee-hosts";
 /// A number that a network namespace has until the next boot. Source: Linux 6.18, include/uapi/asm-generic/socket.h.
 const SO_NETNS_COOKIE: libc::c_int = 71;
 
