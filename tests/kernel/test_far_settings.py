@@ -94,7 +94,6 @@ def running(servers: Servers, folder: Path) -> Iterator[subprocess.Popen[str]]: 
         front.wait()
 
 
-@pytest.mark.alone
 def test_settings_of_the_scenario_are_made_and_are_back_afterwards(servers: Servers, tmp_path: Path) -> None:  # noqa: F811
     probes.need_programs("ethtool")
     before = all_settings(servers.lab)
@@ -199,7 +198,6 @@ def test_a_second_run_is_refused_with_who_holds_the_host(servers: Servers, tmp_p
     assert not (tmp_path / "second").exists()
 
 
-@pytest.mark.alone
 def test_a_host_that_cannot_make_a_setting_leaves_none_made(servers: Servers, tmp_path: Path) -> None:  # noqa: F811
     before = all_settings(servers.lab)
     path = scenario(tmp_path)

@@ -141,12 +141,17 @@ impl Setting {
     }
 }
 
-fn check_sysctl(name: &str, value: &str) -> Result<(), String> {
+/// Is it a sysctl that a test may set?
+pub fn may_be_set(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     let part = SYSCTLS.iter().find_map(|begin| name.strip_prefix(begin));
-    let is_named = part.is_some_and(|part| !part.is_empty() && part.bytes().all(plain))
-        && name.len() <= NAME_BYTES;
-    if !is_named || NOT_SYSCTLS.iter().any(|begin| name.starts_with(begin)) {
+    part.is_some_and(|part| !part.is_empty() && part.bytes().all(plain))
+        && name.len() <= NAME_BYTES
+        && !NOT_SYSCTLS.iter().any(|begin| name.starts_with(begin))
+}
+
+fn check_sysctl(name: &str, value: &str) -> Result<(), String> {
+    if !may_be_set(name) {
         return Err(format!(
             "sysctl: got {name:?}; expected one below net.core or net.ipv4.tcp_ that only holds a value."
         ));
