@@ -5,27 +5,15 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::sysctl;
+
 /// Of a sysctl's value; three numbers of 20 digits are the longest that make sense.
 const VALUE_BYTES: usize = 100;
-const NAME_BYTES: usize = 80;
 /// Of packets with a netem that holds them: 10 million, as the lab's.
 const NETEM_LIMIT_PKTS: u32 = 10_000_000;
 const NETEM_DELAY_US: u64 = 60_000_000;
 /// Packets of a window that a route gives; 10,000 are 14 MB.
 const WINDOW_PKTS: u32 = 10_000;
-
-/// Folders of sysctls that may be set, by how their names begin.
-const SYSCTLS: [&str; 2] = ["net.core.", "net.ipv4.tcp_"];
-/// Those of them that act, hold secrets, or decide what another setting is put back to.
-const NOT_SYSCTLS: [&str; 7] = [
-    "net.core.default_qdisc",
-    "net.core.bpf_",
-    "net.core.warnings",
-    "net.ipv4.tcp_available_",
-    "net.ipv4.tcp_fastopen_",
-    "net.ipv4.tcp_allowed_",
-    "net.ipv4.tcp_ehash_entries",
-];
 
 /// A setting that is wanted. `towards`: the device through which the other host is reached.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -141,17 +129,8 @@ impl Setting {
     }
 }
 
-/// Is it a sysctl that a test may set?
-pub fn may_be_set(name: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-    let part = SYSCTLS.iter().find_map(|begin| name.strip_prefix(begin));
-    part.is_some_and(|part| !part.is_empty() && part.bytes().all(plain))
-        && name.len() <= NAME_BYTES
-        && !NOT_SYSCTLS.iter().any(|begin| name.starts_with(begin))
-}
-
 fn check_sysctl(name: &str, value: &str) -> Result<(), String> {
-    if !may_be_set(name) {
+    if !sysctl::may_be_set(name) {
         return Err(format!(
             "sysctl: got {name:?}; expected one below net.core or net.ipv4.tcp_ that only holds a value."
         ));

@@ -4,7 +4,28 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-use super::setting::may_be_set;
+const NAME_BYTES: usize = 80;
+/// Folders of sysctls that may be set, by how their names begin.
+const SYSCTLS: [&str; 2] = ["net.core.", "net.ipv4.tcp_"];
+/// Those of them that act, hold secrets, or decide what another setting is put back to.
+const NOT_SYSCTLS: [&str; 7] = [
+    "net.core.default_qdisc",
+    "net.core.bpf_",
+    "net.core.warnings",
+    "net.ipv4.tcp_available_",
+    "net.ipv4.tcp_fastopen_",
+    "net.ipv4.tcp_allowed_",
+    "net.ipv4.tcp_ehash_entries",
+];
+
+/// Is it a sysctl that a test may set?
+pub fn may_be_set(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    let part = SYSCTLS.iter().find_map(|begin| name.strip_prefix(begin));
+    part.is_some_and(|part| !part.is_empty() && part.bytes().all(plain))
+        && name.len() <= NAME_BYTES
+        && !NOT_SYSCTLS.iter().any(|begin| name.starts_with(begin))
+}
 
 /// Its words with one blank between them.
 pub fn read(name: &str) -> io::Result<String> {
