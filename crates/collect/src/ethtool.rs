@@ -1,9 +1,8 @@
 //! Offloads, interrupt coalescing, rings, channels and speed of devices, by ethtool's
 //! netlink (Linux 5.6), and their drivers. What a driver does not have it is not
 //! asked for by name: it has no setting, where the ioctls would tell a 0. A snapshot asks by ioctl, which older
-//! kernels have too (`ioctl.rs`); the numbers of both have the same order.
+//! kernels have too; the numbers of both have the same order.
 
-pub mod ioctl;
 mod state;
 
 use std::collections::BTreeMap;
@@ -14,9 +13,11 @@ use std::sync::Arc;
 pub use self::state::DriverStates;
 
 use crate::generic::Generic;
-use crate::netlink::{NESTED, each, number, put};
 use crate::setting::{Setting, on_off};
 use crate::text;
+use knee_uapi::groups::{GROUPS, Group, RINGS_GET};
+use knee_uapi::ioctl;
+use knee_uapi::netlink::{NESTED, each, number, put};
 
 /// Kinds of settings that come from here, but for the drivers'.
 pub const KINDS: &[&str] = &["offload", "coalesce", "ring", "channels", "speed"];
@@ -25,9 +26,6 @@ pub const KINDS: &[&str] = &["offload", "coalesce", "ring", "channels", "speed"]
 const STRSET_GET: u8 = 1;
 const LINKMODES_GET: u8 = 4;
 const FEATURES_GET: u8 = 11;
-const RINGS_GET: u8 = 15;
-const CHANNELS_GET: u8 = 17;
-const COALESCE_GET: u8 = 19;
 /// The header of a request and of an answer is its first attribute.
 const HEADER: u16 = 1;
 const HEADER_DEV_INDEX: u16 = 1;
@@ -41,146 +39,6 @@ const LINKMODES_DUPLEX: u16 = 6;
 
 /// How many bytes of a packet a driver writes into the device, and the most of them.
 type Push = (Option<u32>, Option<u32>);
-
-/// A value of a driver.
-struct Value {
-    attribute: u16,
-    /// As ethtool prints it.
-    name: &'static str,
-    /// `None`: it is on or off.
-    unit: Option<&'static str>,
-}
-
-const fn value(attribute: u16, name: &'static str, unit: &'static str) -> Value {
-    Value {
-        attribute,
-        name,
-        unit: Some(unit),
-    }
-}
-
-const fn switch(attribute: u16, name: &'static str) -> Value {
-    Value {
-        attribute,
-        name,
-        unit: None,
-    }
-}
-
-/// Numbers of a driver that are asked for together.
-pub struct Group {
-    pub kind: &'static str,
-    /// Command of netlink, and of the ioctl those that ask and set.
-    netlink: u8,
-    get: u32,
-    set: u32,
-    /// Words of the ioctl after its command. Each has an attribute of netlink, in the same order.
-    words: usize,
-    values: &'static [Value],
-}
-
-impl Group {
-    /// The name of a word of the ioctl.
-    fn name_of(&self, word: usize) -> Option<&'static str> {
-        const FIRST_ATTRIBUTE: usize = 2;
-        let attribute = word + FIRST_ATTRIBUTE;
-        let known = self
-            .values
-            .iter()
-            .find(|value| usize::from(value.attribute) == attribute);
-        known.map(|value| value.name)
-    }
-}
-
-/// All groups.
-pub const GROUPS: &[&Group] = &[&COALESCE, &RINGS, &CHANNELS];
-
-const RINGS: Group = Group {
-    kind: "ring",
-    netlink: RINGS_GET,
-    get: 0x10,
-    set: 0x11,
-    words: 8,
-    values: RING_VALUES,
-};
-
-const CHANNELS: Group = Group {
-    kind: "channels",
-    netlink: CHANNELS_GET,
-    get: 0x3c,
-    set: 0x3d,
-    words: 8,
-    values: CHANNEL_VALUES,
-};
-
-const COALESCE: Group = Group {
-    kind: "coalesce",
-    netlink: COALESCE_GET,
-    get: 0x0e,
-    set: 0x0f,
-    words: 22,
-    values: COALESCE_VALUES,
-};
-
-/// ETHTOOL_A_RINGS_*.
-const RING_VALUES: &[Value] = &[
-    value(2, "rx-max", "descriptors"),
-    value(3, "rx-mini-max", "descriptors"),
-    value(4, "rx-jumbo-max", "descriptors"),
-    value(5, "tx-max", "descriptors"),
-    value(6, "rx", "descriptors"),
-    value(7, "rx-mini", "descriptors"),
-    value(8, "rx-jumbo", "descriptors"),
-    value(9, "tx", "descriptors"),
-    value(10, "rx-buf-len", "bytes"),
-    value(12, "cqe-size", "bytes"),
-    switch(13, "tx-push"),
-    switch(14, "rx-push"),
-    value(15, "tx-push-buf-len", "bytes"),
-];
-
-/// ETHTOOL_A_CHANNELS_*.
-const CHANNEL_VALUES: &[Value] = &[
-    value(2, "rx-max", ""),
-    value(3, "tx-max", ""),
-    value(4, "other-max", ""),
-    value(5, "combined-max", ""),
-    value(6, "rx", ""),
-    value(7, "tx", ""),
-    value(8, "other", ""),
-    value(9, "combined", ""),
-];
-
-/// ETHTOOL_A_COALESCE_*.
-const COALESCE_VALUES: &[Value] = &[
-    value(2, "rx-usecs", "us"),
-    value(3, "rx-frames", "packets"),
-    value(4, "rx-usecs-irq", "us"),
-    value(5, "rx-frames-irq", "packets"),
-    value(6, "tx-usecs", "us"),
-    value(7, "tx-frames", "packets"),
-    value(8, "tx-usecs-irq", "us"),
-    value(9, "tx-frames-irq", "packets"),
-    value(10, "stats-block-usecs", "us"),
-    switch(11, "adaptive-rx"),
-    switch(12, "adaptive-tx"),
-    value(13, "pkt-rate-low", "packets/s"),
-    value(14, "rx-usecs-low", "us"),
-    value(15, "rx-frames-low", "packets"),
-    value(16, "tx-usecs-low", "us"),
-    value(17, "tx-frames-low", "packets"),
-    value(18, "pkt-rate-high", "packets/s"),
-    value(19, "rx-usecs-high", "us"),
-    value(20, "rx-frames-high", "packets"),
-    value(21, "tx-usecs-high", "us"),
-    value(22, "tx-frames-high", "packets"),
-    value(23, "sample-interval", "s"),
-    switch(24, "cqe-mode-tx"),
-    switch(25, "cqe-mode-rx"),
-    value(26, "tx-aggr-max-bytes", "bytes"),
-    value(27, "tx-aggr-max-frames", "packets"),
-    value(28, "tx-aggr-time-usecs", "us"),
-];
 
 /// Offloads that change what TCP's packets look like, or how many processors and
 /// interrupts they take: the kernel's names begin like this.

@@ -4,7 +4,7 @@ use std::io;
 
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_GENERIC};
 
-use super::netlink::{HEADER_BYTES, Messages, NLMSG_DONE, NLMSG_ERROR, each, number, put};
+use knee_uapi::netlink::{HEADER_BYTES, Messages, NLMSG_DONE, NLMSG_ERROR, each, number, put};
 
 /// A connection to the families of the namespace in which it was made.
 pub struct Generic {

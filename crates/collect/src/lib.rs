@@ -8,7 +8,6 @@ mod generic;
 pub mod host_state;
 pub mod identity;
 pub mod interrupts;
-mod netlink;
 pub mod nic;
 pub mod proc_net;
 pub mod processes;

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use super::netlink::{each, number};
 use super::qdisc::{Qdisc, handle};
 use super::setting::{Place, Setting, on_off};
+use knee_uapi::netlink::{each, number};
 
 /// How an attribute becomes a text.
 #[derive(Clone, Copy)]
@@ -327,8 +327,8 @@ fn htb(options: &[u8], take: &mut Take<'_>) {
 mod tests {
     use netlink_packet_route::tc::TcHandle;
 
-    use super::super::netlink::put;
     use super::*;
+    use knee_uapi::netlink::put;
 
     fn told(kind: &str, options: Vec<u8>) -> Vec<String> {
         let qdisc = Qdisc {

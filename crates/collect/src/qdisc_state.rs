@@ -73,7 +73,7 @@ mod tests {
         let words: Vec<u8> = (0..14u64).flat_map(u64::to_ne_bytes).collect();
         let mut options = Vec::new();
         for (kind, value) in [(1, 10_000u32), (2, 100), (7, u32::MAX), (99, 5)] {
-            crate::netlink::put(&mut options, kind, &value.to_ne_bytes());
+            knee_uapi::netlink::put(&mut options, kind, &value.to_ne_bytes());
         }
         options.extend([3, 0, 1, 0]);
         let mut qdisc = Qdisc {

@@ -2,13 +2,14 @@
 
 use std::io;
 
+use knee_uapi::netlink;
 use netlink_packet_core::{
     NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
-use super::{netlink, text};
+use super::text;
 
 /// A connection to the kernel's routing, in the namespace where it was made.
 pub struct Routing {

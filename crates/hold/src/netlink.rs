@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
+use knee_uapi::netlink::{self, HEADER_BYTES, Messages, NLMSG_DONE, NLMSG_ERROR};
 use nix::sys::socket::sockopt::ReceiveTimeout;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send,
@@ -18,9 +19,6 @@ pub const DELQDISC: u16 = 37;
 pub const GETQDISC: u16 = 38;
 pub const GETFILTER: u16 = 46;
 
-const ERROR: u16 = 2;
-const DONE: u16 = 3;
-
 const REQUEST: u16 = 1;
 const ACK: u16 = 4;
 pub const DUMP: u16 = 0x300;
@@ -28,12 +26,9 @@ pub const REPLACE: u16 = 0x100;
 pub const EXCL: u16 = 0x200;
 pub const CREATE: u16 = 0x400;
 
-const HEAD_BYTES: usize = 16;
 /// The kernel answers with messages of 32 KiB at most.
 const ROOM_BYTES: usize = 1 << 17;
 const ANSWER_SECONDS: i64 = 5;
-/// Of an attribute's type: what is in front says how it is stored.
-const TYPE: u16 = 0x3fff;
 
 /// Asks, and gives the bodies of the answers. An order has none.
 pub fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
@@ -47,8 +42,8 @@ pub fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
     setsockopt(&socket, ReceiveTimeout, &TimeVal::seconds(ANSWER_SECONDS))?;
     // A question about one thing is answered by one message, which an ACK follows.
     let flags = flags | REQUEST | if flags & DUMP == DUMP { 0 } else { ACK };
-    let mut message = Vec::with_capacity(HEAD_BYTES + body.len());
-    message.extend(((HEAD_BYTES + body.len()) as u32).to_ne_bytes());
+    let mut message = Vec::with_capacity(HEADER_BYTES + body.len());
+    message.extend(((HEADER_BYTES + body.len()) as u32).to_ne_bytes());
     message.extend(kind.to_ne_bytes());
     message.extend(flags.to_ne_bytes());
     message.extend(1u32.to_ne_bytes());
@@ -59,50 +54,29 @@ pub fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
     let mut found = Vec::new();
     loop {
         let got = recv(socket.as_raw_fd(), &mut room, MsgFlags::empty())?;
-        let mut rest = &room[..got];
-        while rest.len() >= HEAD_BYTES {
-            let length = word(rest, 0) as usize;
-            if !(HEAD_BYTES..=rest.len()).contains(&length) {
-                return Err(io::ErrorKind::InvalidData.into());
-            }
-            let body = &rest[HEAD_BYTES..length];
-            match half(rest, 4) {
-                DONE => return Ok(found),
-                ERROR => match word(body, 0) as i32 {
+        for message in Messages(&room[..got]) {
+            let message = message?;
+            match message.kind {
+                NLMSG_DONE => return Ok(found),
+                NLMSG_ERROR => match word(message.body, 0) as i32 {
                     0 => return Ok(found),
                     error => return Err(io::Error::from_raw_os_error(-error)),
                 },
-                _ => found.push(body.to_vec()),
+                _ => found.push(message.body.to_vec()),
             }
-            rest = &rest[length.next_multiple_of(4).min(rest.len())..];
         }
     }
 }
 
 /// The number of 4 bytes at a place; 0 behind the end.
 pub fn word(bytes: &[u8], at: usize) -> u32 {
-    (bytes.get(at..at + 4)).map_or(0, |part| {
-        u32::from_ne_bytes(part.try_into().expect("4 bytes"))
-    })
-}
-
-fn half(bytes: &[u8], at: usize) -> u16 {
-    (bytes.get(at..at + 2)).map_or(0, |part| {
-        u16::from_ne_bytes(part.try_into().expect("2 bytes"))
-    })
+    netlink::word(bytes, at).unwrap_or(0)
 }
 
 /// The attributes of a body, without what says how they are stored.
-pub fn attributes(mut bytes: &[u8]) -> Vec<(u16, Vec<u8>)> {
+pub fn attributes(bytes: &[u8]) -> Vec<(u16, Vec<u8>)> {
     let mut found = Vec::new();
-    while bytes.len() >= 4 {
-        let length = usize::from(half(bytes, 0));
-        if !(4..=bytes.len()).contains(&length) {
-            break;
-        }
-        found.push((half(bytes, 2) & TYPE, bytes[4..length].to_vec()));
-        bytes = &bytes[length.next_multiple_of(4).min(bytes.len())..];
-    }
+    netlink::each(bytes, |kind, content| found.push((kind, content.to_vec())));
     found
 }
 
@@ -116,10 +90,7 @@ pub fn first(attributes: &[(u16, Vec<u8>)], kind: u16) -> Option<&[u8]> {
 pub fn packed(attributes: &[(u16, Vec<u8>)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (kind, content) in attributes {
-        bytes.extend(((4 + content.len()) as u16).to_ne_bytes());
-        bytes.extend(kind.to_ne_bytes());
-        bytes.extend(content);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        netlink::put(&mut bytes, *kind, content);
     }
     bytes
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use super::driver;
+use knee_uapi::ioctl;
 
 /// Names of ethtool -K that may be set, and how the features that they stand for begin and end.
 pub const NAMES: &[(&str, &str, &str)] = &[
@@ -15,8 +15,8 @@ pub const NAMES: &[(&str, &str, &str)] = &[
 
 /// Whether each feature is wanted that is meant and can be changed. What is active follows from that by itself.
 pub fn read(device: &str, name: &str) -> io::Result<BTreeMap<String, bool>> {
-    let features = driver::features(device)?;
-    let meant = |feature: &driver::Feature| feature.is_changeable && is_meant(name, &feature.name);
+    let features = ioctl::features(&ioctl::Kernel, device.as_ref())?;
+    let meant = |feature: &ioctl::Feature| feature.is_changeable && is_meant(name, &feature.name);
     Ok(features
         .into_iter()
         .filter(meant)
@@ -25,7 +25,9 @@ pub fn read(device: &str, name: &str) -> io::Result<BTreeMap<String, bool>> {
 }
 
 pub fn write(device: &str, wanted: &BTreeMap<String, bool>) -> io::Result<()> {
-    driver::set_features(device, |name| wanted.get(name).copied())
+    ioctl::set_features(&ioctl::Kernel, device.as_ref(), |name| {
+        wanted.get(name).copied()
+    })
 }
 
 fn is_meant(name: &str, feature: &str) -> bool {

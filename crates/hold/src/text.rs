@@ -2,8 +2,10 @@
 
 use std::net::IpAddr;
 
+use knee_uapi::ioctl;
+
 use super::change::{Place, reason, shown};
-use super::{driver, netlink, qdisc, route, sysctl};
+use super::{netlink, qdisc, route, sysctl};
 
 /// A line for each setting, in an order of its own: sysctls, the device towards the other host, routes.
 pub fn text(towards: IpAddr) -> String {
@@ -41,7 +43,7 @@ fn of_device(device: &str) -> Vec<String> {
         }
         Err(error) => lines.push(format!("{device} qdisc: {}", reason(&error))),
     }
-    match driver::features(device) {
+    match ioctl::features(&ioctl::Kernel, device.as_ref()) {
         Ok(features) => {
             for one in features.iter().filter(|one| !one.name.is_empty()) {
                 let wanted = if one.is_wanted { "on" } else { "off" };

@@ -5,8 +5,8 @@ use std::fs;
 use std::net::Ipv4Addr;
 
 use knee_collect::KernelError;
-use knee_collect::ethtool::ioctl;
 use knee_scenario::Host;
+use knee_uapi::ioctl;
 use nix::unistd::geteuid;
 use serde::Serialize;
 

@@ -5,9 +5,9 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use knee_collect::KernelError;
-use knee_collect::ethtool::ioctl;
 use knee_link::{DirectionReport, Report};
 use knee_scenario::{Cell, Host};
+use knee_uapi::ioctl;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoVeth, LinkAttribute, LinkInfo, LinkMessage,

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use knee_collect::ethtool::{GROUPS, Group, ioctl};
 use knee_collect::files::Roots;
 use knee_collect::host_state::{Extent, HostState};
 use knee_collect::sysctl;
+use knee_uapi::groups::{GROUPS, Group};
+use knee_uapi::ioctl;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 
+use knee_uapi::groups::{CHANNELS, COALESCE, RINGS};
+use knee_uapi::ioctl::{self, Drivers};
 use serde::Serialize;
 
-use super::ioctl::{self, Drivers};
-use super::{CHANNELS, COALESCE, Ethtool, RINGS};
+use super::Ethtool;
 use crate::files::Files;
 use crate::nic::Interface;
 

@@ -13,7 +13,7 @@ use nix::sys::socket::sockopt::{RcvBuf, RcvBufForce};
 use nix::sys::socket::{MsgFlags, recv, setsockopt};
 
 use super::message::BY_FAMILY;
-use crate::netlink::Messages;
+use knee_uapi::netlink::Messages;
 
 // enum sknetlink_groups, include/uapi/linux/sock_diag.h.
 const TCP_V4_DESTROYED: u32 = 1;

@@ -5,7 +5,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::tcp_info::{BbrInfo, DctcpInfo, TcpInfo, VegasInfo};
-use crate::netlink::word;
+use knee_uapi::netlink::word;
 
 /// `struct inet_diag_msg`.
 pub const MESSAGE_BYTES: usize = 72;

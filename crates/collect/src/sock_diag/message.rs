@@ -3,7 +3,7 @@
 use std::io;
 
 use super::{Diag, Dump, Family, Question};
-use crate::netlink::{HEADER_BYTES, Messages, NLMSG_DONE, NLMSG_ERROR, word};
+use knee_uapi::netlink::{HEADER_BYTES, Messages, NLMSG_DONE, NLMSG_ERROR, word};
 
 /// Message type of requests and answers of today (SOCK_DIAG_BY_FAMILY).
 pub const BY_FAMILY: u16 = 20;

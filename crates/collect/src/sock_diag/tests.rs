@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::attribute::{BBRINFO, CGROUP_ID, CONG, INFO, MARK, SKMEMINFO};
 use super::message::{BY_FAMILY, answers, request};
 use super::*;
-use crate::netlink::HEADER_BYTES;
+use knee_uapi::netlink::HEADER_BYTES;
 
 /// A message with the attributes, as the kernel lays it out.
 fn message(sequence: u32, attributes: &[(u16, &[u8])]) -> Vec<u8> {

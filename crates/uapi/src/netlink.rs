@@ -60,6 +60,7 @@ pub fn each(attributes: &[u8], mut take: impl FnMut(u16, &[u8])) {
 }
 
 /// The number of one, two, four or eight bytes that stands there.
+#[inline]
 pub fn number(bytes: &[u8], at: usize, length: usize) -> Option<u64> {
     let bytes = bytes.get(at..at + length)?;
     match *bytes {

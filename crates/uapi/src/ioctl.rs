@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
-use super::Group;
+use crate::groups::{GROUPS, Group};
 use crate::netlink::number;
 
 /// An offload that is on or off as one number, by the commands that ask and set.
@@ -101,7 +101,7 @@ fn least_bytes(command: &[u8]) -> usize {
     let array =
         |head: usize, count: usize, bytes: usize| count.saturating_mul(bytes).saturating_add(head);
     let code = number(command, 0, 4).unwrap_or(u64::MAX) as u32;
-    if let Some(group) = super::GROUPS
+    if let Some(group) = GROUPS
         .iter()
         .find(|group| [group.get, group.set].contains(&code))
     {
