@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -24,6 +25,19 @@ ReadFile = Callable[[str], tuple[str, bool]]
 """The text of a file, a Parquet table as CSV, and whether errors may quote it. Raises OSError."""
 
 _MOST_PROGRAM_BYTES = 16 << 20
+
+
+def toml(text: str) -> dict[str, Any]:
+    """What a text in TOML says. Raises ValueError where it is none, also where it is nested too deeply."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise ValueError(str(error)) from None
+
 
 _foreign_allowed = False
 

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from tcpknee import reading
 from tcpknee.errors import RunFolderError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 MACHINE = Path("/var/lib/tcpknee/this-host.toml")
 """Where the profile is kept that root measured."""
@@ -67,8 +61,8 @@ def best() -> Costs:
 def _known(path: Path) -> tuple[str, str] | None:
     """Kernel and machine of a profile; None: it cannot be read."""
     try:
-        found = tomllib.loads(reading.content(path, most_bytes=1 << 20).decode())
-    except (OSError, ValueError, RecursionError, RunFolderError):
+        found = reading.toml(reading.content(path, most_bytes=1 << 20).decode())
+    except (OSError, ValueError, RunFolderError):
         return None
     kernel, machine = found.get("kernel"), found.get("machine")
     return (kernel, machine) if isinstance(kernel, str) and isinstance(machine, str) else None

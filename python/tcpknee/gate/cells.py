@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping
 from typing import Any
 
+from tcpknee import reading
 from tcpknee.runs import compose
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 def one(text: str, place: Mapping[str, str]) -> str:
     """The scenario with one value for each axis of `place` (`path.rtt`, `flow.0.cubic.beta`), as its list has it."""
-    scenario = tomllib.loads(text)
+    scenario = reading.toml(text)
     for key, value in place.items():
         _pick(scenario, key.split("."), value)
     # Lists that vary together have one value each now.

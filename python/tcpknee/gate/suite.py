@@ -30,12 +30,12 @@ place of NEW, "base", and where a row asks for harm also without the flows of NE
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tcpknee import reading
 from tcpknee.errors import ScenarioError, UsageError
 from tcpknee.evidence import expressions
 from tcpknee.human import suggest
@@ -152,13 +152,9 @@ def find(word: str) -> Suite:
 def load(path: Path) -> Suite:
     """Raises `ScenarioError` with all mistakes, a line for each."""
     text, file = api.read_scenario(path)
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
     try:
-        parsed = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        parsed = reading.toml(text)
+    except ValueError as error:
         found = re.search(r"line (\d+)", str(error))
         raise ScenarioError.of(
             file, [(int(found[1]) if found else 1, "", f"{error}. Expected a suite in TOML")]

@@ -3,13 +3,12 @@ the place of those that it expects, and by how much what was measured differs.""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tcpknee import human
+from tcpknee import human, reading
 from tcpknee.errors import UsageError
 from tcpknee.evidence import written
 from tcpknee.evidence.metrics import BY_NAME, primary
@@ -91,11 +90,7 @@ def _path(meta: Mapping[str, Any]) -> tuple[dict[str, float], str]:
 
 def with_path(text: str, file: str, path: Mapping[str, float], repeat: int) -> str:
     """The scenario with these values in `[path]`, in us, bit/s and %, and as many repetitions. Raises UsageError."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    scenario: dict[str, Any] = tomllib.loads(text)
+    scenario = reading.toml(text)
     own = scenario.setdefault("path", {})
     if "hop" in scenario:
         raise UsageError(f"{file}: has [[hop]]; expected one [path], whose values a measured path takes the place of.")

@@ -4,11 +4,11 @@ differences from what the hosts are."""
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tcpknee import reading
 from tcpknee.errors import UsageError
 
 Setting = dict[str, Any]
@@ -67,7 +67,7 @@ def given(cells: Sequence[Mapping[str, Any]], texts: Sequence[str], file: str) -
     found: dict[str, dict[str, str]] = {side: {} for side in SIDES}
     for cell, text in zip(cells, texts, strict=True):
         shown = {name: value for name, value, *_ in cell["describe"]}
-        parsed = _toml(json.loads(text)["scenario"])
+        parsed = reading.toml(json.loads(text)["scenario"])
         for side in SIDES:
             for key in parsed.get(side, {}):
                 value = shown.get(f"{side}.{key}")
@@ -79,14 +79,6 @@ def given(cells: Sequence[Mapping[str, Any]], texts: Sequence[str], file: str) -
                         "hosts, as a host is set once for a run. Run the file once for each value."
                     )
     return {side: Given(side, values) for side, values in found.items()}
-
-
-def _toml(text: str) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    return tomllib.loads(text)
 
 
 def wanted(one: Given, there: str, towards: str) -> tuple[list[Setting], list[str]]:

@@ -9,7 +9,6 @@ the best are dropped as soon as that is sure, by intervals that hold however oft
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tcpknee import _core, human
+from tcpknee import _core, human, reading
 from tcpknee.algorithms import naming
 from tcpknee.errors import EngineError, ScenarioError, UsageError
 from tcpknee.evidence.stats import LEAST_TO_LOOK, Estimate, while_looking
@@ -188,13 +187,9 @@ def scenario(
 ) -> tuple[str, Sequence[int]]:
     """The suite's text with an algorithm for its first flow, and so many drawn paths; and of each line, which one of
     the suite it is of. Raises `UsageError`, `ScenarioError`."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
     try:
-        parsed = tomllib.loads(suite)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        parsed = reading.toml(suite)
+    except ValueError as error:
         # The parser says where.
         api.parse(suite, file)
         raise UsageError(f"{file}: {error}. Expected a scenario without algorithms, as a suite is.") from None
