@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -141,15 +141,16 @@ def command(
         for name in engines
     ]
     done: list[tuple[Gate, list[Judged]]] = []
+    objects = []
     for gate in gates:
         with Line(quiet=quiet, lines=True) as progress:
             done.append((gate, gate.run(progress)))
-        _write(*done[-1], by_criteria=rfc9743)
+        objects.append(report.as_json(*done[-1], by_criteria=rfc9743))
+        _write(*done[-1], objects[-1], by_criteria=rfc9743)
     if junit is not None:
         with replacing(junit, make=True) as file:
             file.write(report.junit(done, by_criteria=rfc9743))
     if json:
-        objects = [report.as_json(gate, found, by_criteria=rfc9743) for gate, found in done]
         say.json({"schema": report.SCHEMA, "gates": objects}, allow_nan=False)
     else:
         for number, (gate, found) in enumerate(done):
@@ -171,13 +172,12 @@ def _built(kernel: str, quiet: bool) -> str:
     return building.name_of(kernel, lambda title: Phase(title, quiet=quiet, lines=True)) if kernel else ""
 
 
-def _write(gate: Gate, found: Sequence[Judged], *, by_criteria: bool) -> None:
-    """The files of its folder."""
+def _write(gate: Gate, found: Sequence[Judged], as_object: Mapping[str, Any], *, by_criteria: bool) -> None:
+    """The files of its folder; `as_object`: what it found, for JSON."""
     from tcpknee.gate import report
     from tcpknee.pages import gate_page
     from tcpknee.writing import replacing
 
-    as_object = report.as_json(gate, found, by_criteria=by_criteria)
     written = {
         "report.html": gate_page.render(as_object).encode(),
         "gate.json": report.json_bytes(as_object),
