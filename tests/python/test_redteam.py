@@ -15,6 +15,7 @@ from support import Ended, refused
 from tcpknee import _core
 from tcpknee.algorithms import naming, outline
 from tcpknee.errors import ScenarioError
+from tcpknee.redteam import cases
 from tcpknee.redteam.cases import Case, drawn, mutated, nearby
 from tcpknee.redteam.judging import Question, Runs, Sides, all_judged, judged
 from tcpknee.redteam.knobs import EVERY
@@ -193,3 +194,10 @@ def test_no_time_is_said_and_a_comparison_with_itself_is_refused(call: Call) -> 
     assert "0 finds, after " in ended.out and "The time was over first" in ended.out
     refused(call("redteam", "cubic", "--against", "cubic"), "against: got cubic, which the search is about")
     refused(call("redteam", "cubik"), "cubik")
+
+
+def test_what_undoes_a_knob_is_the_default_of_its_key() -> None:
+    defaults = {key["path"]: key["default"] for key in _core.keys()}
+    # By default no release is named: the newest one's rules stand for it.
+    undone = {name: value.strip('"') for name, value in cases._OFF.items() if name != "kernel"}
+    assert undone == {name: defaults[name] for name in undone}
