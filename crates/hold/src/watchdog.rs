@@ -1,6 +1,6 @@
-//! The process that puts back. It is started before the first change, in a session of its own, and is told of each change
-//! before it is made. It acts when it is told to, when who made the changes ends in whatever way, when the deadline
-//! passes, and when it is asked to end (SIGTERM), as by a shutdown.
+//! The process that puts back. It starts before the first change, in a session of its own, and hears of each change before
+//! that is made. It acts on an order, when the process that made the changes ends in whatever way, when the deadline
+//! passes, and on SIGTERM, as at a shutdown.
 
 use std::fs;
 use std::io;
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::change::{Back, Change, State};
 use super::journal;
 
-/// What the watchdog is told.
+/// A message to the watchdog.
 #[derive(Serialize, Deserialize)]
 enum Told {
     /// This is going to be made.
@@ -158,7 +158,7 @@ fn watch(mut stream: UnixStream, deadline: Duration) -> i32 {
                     }
                 }
                 Ok(Told::PutBack) => break "the end of the test",
-                Err(_) => break "what it was told made no sense",
+                Err(_) => break "a message to the watchdog made no sense",
             },
         }
     };

@@ -1,4 +1,4 @@
-//! What the helper is told.
+//! Orders to the helper.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};

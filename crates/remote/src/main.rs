@@ -53,7 +53,7 @@ fn main() {
         match serde_json::from_str(&line) {
             Ok(asked) => answer(asked, &mut side),
             Err(error) => said::tell(&Said::error(format!(
-                "the helper does not understand what it is told: {error}"
+                "the helper does not understand an order: {error}"
             ))),
         }
     }
