@@ -197,7 +197,8 @@ def test_no_time_is_said_and_a_comparison_with_itself_is_refused(call: Call) -> 
 
 
 def test_what_undoes_a_knob_is_the_default_of_its_key() -> None:
-    defaults = {key["path"]: key["default"] for key in _core.keys()}
+    known = _core.keys()
+    defaults = {key["path"]: key["default"] for key in known}
     # By default no release is named: the newest one's rules stand for it.
     undone = {name: value.strip('"') for name, value in cases._OFF.items() if name != "kernel"}
     assert undone == {name: defaults[name] for name in undone}
