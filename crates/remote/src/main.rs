@@ -52,7 +52,7 @@ fn main() {
         HEARD_NS.store(monotonic_ns(), Ordering::Relaxed);
         match serde_json::from_str(&line) {
             Ok(asked) => answer(asked, &mut side),
-            Err(error) => said::tell(&Said::error(format!(
+            Err(error) => said::tell(&Said::Error(format!(
                 "the helper does not understand an order: {error}"
             ))),
         }
@@ -106,5 +106,5 @@ fn answer(asked: Asked, side: &mut Side) {
             return;
         }
     };
-    said::tell(&told.unwrap_or_else(Said::error));
+    said::tell(&told.unwrap_or_else(Said::Error));
 }

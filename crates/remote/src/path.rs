@@ -29,10 +29,6 @@ pub struct Measured {
     /// Of the round trips through both applications.
     rtt_us_least: f64,
     rtt_us_median: f64,
-    connect_us: f64,
-    /// What this host's kernel says of the connection; `tcp_info` as it has it.
-    tcp_info: Vec<u8>,
-    own: SocketAddr,
     /// Payload that came in the later half of what was sent to measure it.
     rate_bits_per_sec: Option<f64>,
     retransmit_pct: Option<f64>,
@@ -46,10 +42,7 @@ pub fn measure(asked: &PathAsked) -> Result<Measured, String> {
         let far = asked.far;
         format!("the connection to {far} that measures the path broke: {error}")
     };
-    let began = Instant::now();
-    let stream = connect(asked.far)?;
-    let connect_us = began.elapsed().as_secs_f64() * 1e6;
-    let mut measured = round_trips(asked, stream, connect_us).map_err(broke)?;
+    let mut measured = round_trips(asked, connect(asked.far)?).map_err(broke)?;
     if asked.bytes > 0 {
         burst(asked, connect(asked.far)?, &mut measured).map_err(broke)?;
     }
@@ -73,7 +66,7 @@ fn connect(far: SocketAddr) -> Result<TcpStream, String> {
     })
 }
 
-fn round_trips(asked: &PathAsked, mut stream: TcpStream, connect_us: f64) -> io::Result<Measured> {
+fn round_trips(asked: &PathAsked, mut stream: TcpStream) -> io::Result<Measured> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.write_all(&greeting(asked.secret, ECHO))?;
@@ -89,9 +82,6 @@ fn round_trips(asked: &PathAsked, mut stream: TcpStream, connect_us: f64) -> io:
     Ok(Measured {
         rtt_us_least: times[0],
         rtt_us_median: times[times.len() / 2],
-        connect_us,
-        tcp_info: read_tcp_info(&stream),
-        own: stream.local_addr()?,
         rate_bits_per_sec: None,
         retransmit_pct: None,
         bytes: (GREETING_BYTES + BYTES * times.len()) as u64,

@@ -52,7 +52,6 @@ pub struct Pong {
 /// What became of a side. Its samples follow the line.
 #[derive(Serialize)]
 pub struct Done {
-    pub start_ns: u64,
     /// Since the start: when the last sample was taken.
     pub ended_ns: u64,
     /// By flow number: bytes read, and when it was opened, established, complete and closed, since the start.
@@ -70,10 +69,6 @@ pub struct Done {
 }
 
 impl Said {
-    pub fn error(message: String) -> Said {
-        Said::Error(message)
-    }
-
     pub fn pong(n: u64) -> Said {
         let now = clock_gettime(ClockId::CLOCK_REALTIME).expect("the clock is always there");
         Said::Pong(Pong {

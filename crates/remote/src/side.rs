@@ -246,7 +246,6 @@ impl Prepared {
             )
         };
         Ok(Done {
-            start_ns: asked.at_ns,
             ended_ns,
             progress: self.flows.iter().map(progress).collect(),
             reports,
