@@ -87,7 +87,9 @@ pub fn output(cell: &Cell, rep: u32, sender: &End, receiver: &End) -> Result<Out
     let mut far = records(&receiver.records).peekable();
     let mut body = vec![0; MESSAGE_BYTES];
     for record in records(&sender.records) {
-        while let Some(there) = far.next_if(|there| there.t_ns <= record.t_ns + SAME_NS) {
+        while let Some(there) =
+            far.next_if(|there| there.t_ns <= record.t_ns.saturating_add(SAME_NS))
+        {
             if let Some(index) = there.index(flows.len()) {
                 let read = &shared.get(there.number).bytes_read;
                 read.fetch_max(there.read_bytes, Ordering::Relaxed);
@@ -181,23 +183,11 @@ fn records(mut bytes: &[u8]) -> impl Iterator<Item = Record<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use knee_scenario::{AlgorithmInfo, Names};
 
     fn cell(further: &str) -> Cell {
-        let text = format!(
+        crate::testing::cell(&format!(
             "duration = \"1s\"\nwarmup = \"0.5s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"10ms\"\n{further}[[flow]]\nalgorithm = \"reno\"\n"
-        );
-        let reno = AlgorithmInfo {
-            name: "reno".into(),
-            linux_name: "reno".into(),
-            params: Vec::new(),
-        };
-        let names = Names {
-            algorithms: vec![reno],
-            ..Names::default()
-        };
-        let scenario = knee_scenario::parse(&text, "test", &names).unwrap();
-        scenario.cell(0).unwrap()
+        ))
     }
 
     /// A record with this much acknowledged, as the helper writes it.

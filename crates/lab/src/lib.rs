@@ -26,6 +26,8 @@ mod sample;
 mod sampler;
 mod settings;
 pub mod shell;
+#[cfg(test)]
+mod testing;
 mod tool;
 mod veth;
 

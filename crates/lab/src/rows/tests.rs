@@ -1,7 +1,6 @@
 //! Rows against the kernel's own units.
 
 use knee_collect::testing::diag;
-use knee_scenario::{AlgorithmInfo, Names};
 use knee_tables::Sample;
 
 use super::*;
@@ -85,19 +84,7 @@ fn an_opening_at_which_no_sample_was_taken_has_no_window() {
 /// What became of the one flow of a second without a sample, whose last `tcp_info` was this.
 fn flow_of(bytes: &[u8], backend: &str) -> knee_tables::Flow {
     let text = "duration = \"1s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"10ms\"\n[[flow]]\nalgorithm = \"reno\"\n";
-    let reno = AlgorithmInfo {
-        name: "reno".into(),
-        linux_name: "reno".into(),
-        params: Vec::new(),
-    };
-    let names = Names {
-        algorithms: vec![reno],
-        ..Names::default()
-    };
-    let cell = knee_scenario::parse(text, "test", &names)
-        .unwrap()
-        .cell(0)
-        .unwrap();
+    let cell = crate::testing::cell(text);
     let flows = knee_traffic::flows(&cell, 0);
     let shared = knee_traffic::Shared::new(flows.len()).unwrap();
     let mut book = Book::new(&cell, 0, &flows, shared, Vec::new());
