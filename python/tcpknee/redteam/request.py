@@ -9,10 +9,10 @@ from typing import Any
 
 from tcpknee.algorithms import naming
 from tcpknee.errors import UsageError
-from tcpknee.runs.workers import on_processes
+from tcpknee.runs.workers import OnAll, on_processes
 
 from .judging import Question, Sides
-from .search import OnAll, sought
+from .search import sought
 from .shrink import Find, shrunk
 from .written import as_json, file_name, scenario, sentence
 

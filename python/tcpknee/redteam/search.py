@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, TypeAlias
+
+from tcpknee.runs.workers import OnAll
 
 from .cases import Case, drawn, mutated
 from .judging import Question, Sides, all_judged
 from .objectives import EVERY, Objective
-
-OnAll: TypeAlias = Callable[[str, Callable[[Any], Any], Any], list[Any]]
 
 BATCH = 64
 """Cases between two choices: of one size whatever the number of workers, so that the choices are the same."""
