@@ -15,14 +15,12 @@ from tcpknee.evidence.metrics import BY_NAME, primary
 from tcpknee.evidence.stats import difference_apart, ratio_apart
 from tcpknee.runs import api, compose, drift
 from tcpknee.runs.beside import SIMULATED, Entry, Row
+from tcpknee.runs.between_text import PACKETS_OF_PAYLOAD
 from tcpknee.runs.output import flow_label
 
 if TYPE_CHECKING:
     from tcpknee.runs.results import Run
     from tcpknee.runs.summary import Group
-
-_PACKET_BYTES, _PAYLOAD_BYTES = 1500, 1448
-"""A rate is measured of payload, and that of a scenario is of IP packets."""
 
 _COMPARED = ("srtt_us_p50", "retransmit_pct")
 """Beside the metric that matters most to a flow."""
@@ -71,7 +69,7 @@ def _path(meta: Mapping[str, Any]) -> tuple[dict[str, float], str]:
     every = {key: drift.probed(meta, name) for key, name in names.items()}
     found = {key: float(np.median(values)) for key, values in every.items() if values}
     if "rate" in found:
-        found["rate"] *= _PACKET_BYTES / _PAYLOAD_BYTES
+        found["rate"] *= PACKETS_OF_PAYLOAD
     expected = "so as the scenario says"
     words = [
         f"base RTT {human.quantity('time', found['rtt'])}" if "rtt" in found else f"base RTT not measured, {expected}",

@@ -11,8 +11,8 @@ from tcpknee import human
 _OFF_PCT = 20.0
 """A path this far from what the scenario expects is worth a warning."""
 
-_PACKET_BYTES, _PAYLOAD_BYTES = 1500, 1448
-"""Rates of scenarios are those of IP packets."""
+PACKETS_OF_PAYLOAD = 1500 / 1448
+"""The rate of IP packets over that of their payload: a scenario says the one, and a path is measured by the other."""
 
 
 def lines(meta: Mapping[str, Any]) -> Iterator[str]:
@@ -34,7 +34,7 @@ def lines(meta: Mapping[str, Any]) -> Iterator[str]:
     if found:
         yield from _others("its round trip without load takes", "path.rtt", "time", middle, _each(meta, "rtt_ns", 1e-3))
     if rates:
-        rate = statistics.median(rates) * _PACKET_BYTES / _PAYLOAD_BYTES
+        rate = statistics.median(rates) * PACKETS_OF_PAYLOAD
         yield from _others("its rate is", "path.rate", "rate", rate, _each(meta, "rate_bits_per_sec", 1.0))
 
 
