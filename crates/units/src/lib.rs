@@ -14,6 +14,7 @@ pub mod files;
 pub mod params;
 pub mod parse;
 pub mod rng;
+pub mod text;
 
 /// When what never comes is due, ns.
 pub const NEVER: u64 = u64::MAX;

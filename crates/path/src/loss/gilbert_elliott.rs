@@ -7,9 +7,10 @@
 use std::fmt;
 
 use knee_units::rng::{Chance, Stream};
+use knee_units::text::TextError;
 use serde::Serialize;
 
-use super::{Loss, LossError, LossKind, LossSpec, Pattern, percent, share};
+use super::{Loss, LossKind, LossSpec, Pattern, percent, share};
 
 pub(super) const KIND: LossKind = LossKind {
     name: "gilbert",
@@ -45,12 +46,12 @@ pub struct Chain {
 
 impl Chain {
     /// All is lost while bad, nothing while good: share and mean length of a burst.
-    fn of_bursts(share: f64, burst: f64) -> Result<Chain, LossError> {
+    fn of_bursts(share: f64, burst: f64) -> Result<Chain, TextError> {
         let mends = 1.0 / burst;
         let worsens = mends * share / (1.0 - share);
         if !(share < 1.0 && worsens <= 1.0) {
             let most = percent(burst / (burst + 1.0));
-            return Err(LossError::Impossible(format!(
+            return Err(TextError::Impossible(format!(
                 "a loss of at most {most} when bursts are {burst} packets long, because a packet that is not lost lies between two bursts"
             )));
         }
@@ -86,20 +87,20 @@ impl fmt::Display for Chain {
 }
 
 /// `1% burst 5`, or netem's parameters: `p 0.2% r 20%`, `p 0.2% r 20% 1-h 90% 1-k 0.1%`.
-fn read(text: &str) -> Result<LossSpec, LossError> {
+fn read(text: &str) -> Result<LossSpec, TextError> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let chain = match words[..] {
         [lost, "burst", burst] => {
-            let length: f64 = burst.parse().map_err(|_| LossError::Form)?;
+            let length: f64 = burst.parse().map_err(|_| TextError::Form)?;
             if !(1.0..=1e6).contains(&length) {
-                return Err(LossError::Form);
+                return Err(TextError::Form);
             }
             Chain::of_bursts(share(lost)?, length)?
         }
         ["p", p, "r", r] => of_netem([p, r, "100%", "0%"])?,
         ["p", p, "r", r, "1-h", bad] => of_netem([p, r, bad, "0%"])?,
         ["p", p, "r", r, "1-h", bad, "1-k", good] => of_netem([p, r, bad, good])?,
-        _ => return Err(LossError::Form),
+        _ => return Err(TextError::Form),
     };
     Ok(LossSpec {
         kind: KIND.name,
@@ -108,7 +109,7 @@ fn read(text: &str) -> Result<LossSpec, LossError> {
     })
 }
 
-fn of_netem([p, r, bad, good]: [&str; 4]) -> Result<Chain, LossError> {
+fn of_netem([p, r, bad, good]: [&str; 4]) -> Result<Chain, TextError> {
     Ok(Chain {
         worsens: share(p)?,
         mends: share(r)?,
@@ -176,7 +177,7 @@ mod tests {
 
     #[test]
     fn loss_that_leaves_no_packet_between_bursts_is_refused() {
-        assert!(matches!(read("90% burst 5"), Err(LossError::Impossible(_))));
+        assert!(matches!(read("90% burst 5"), Err(TextError::Impossible(_))));
         assert!(read("83% burst 5").is_ok());
     }
 }

@@ -13,10 +13,11 @@ use std::sync::Arc;
 pub use gilbert_elliott::Chain;
 pub use trace::Sequence;
 
-use knee_units::files::{FileError, Files};
-use knee_units::parse::{self, UnitError};
+use knee_units::files::Files;
+use knee_units::parse;
 use knee_units::rng::Stream;
 use knee_units::serialize_shared;
+use knee_units::text::TextError;
 
 /// Decides the fate of each packet that enters the path, in order; of a kind that [`LossSpec::takes_whole`], of each TSO packet.
 pub trait Loss: Send {
@@ -67,14 +68,14 @@ impl LossSpec {
     ///
     /// # Errors
     /// The text is no loss, or its file has none.
-    pub fn read(text: &str, files: Files<'_>) -> Result<LossSpec, LossError> {
+    pub fn read(text: &str, files: Files<'_>) -> Result<LossSpec, TextError> {
         let named = text.starts_with(|c: char| c.is_alphabetic());
         let (name, rest) = match text.split_once(' ') {
             Some((name, rest)) if named => (name, rest.trim()),
             _ if named => (text, ""),
             _ => (KINDS[0].name, text),
         };
-        let kind = find(name).ok_or_else(|| LossError::Kind(name.into()))?;
+        let kind = find(name).ok_or_else(|| TextError::Kind(name.into()))?;
         (kind.read)(rest, files)
     }
 
@@ -90,9 +91,9 @@ impl LossSpec {
     }
 
     /// Of a kind that knows the share alone.
-    fn of_share(kind: &LossKind, text: &str) -> Result<LossSpec, LossError> {
+    fn of_share(kind: &LossKind, text: &str) -> Result<LossSpec, TextError> {
         if text.is_empty() {
-            return Err(LossError::Form);
+            return Err(TextError::Form);
         }
         Ok(LossSpec {
             kind: kind.name,
@@ -121,25 +122,12 @@ pub fn percent(share: f64) -> String {
 }
 
 /// `1.5%`, at most 100 %.
-fn share(text: &str) -> Result<f64, LossError> {
-    let share = parse::share(text).map_err(LossError::Unit)?;
+fn share(text: &str) -> Result<f64, TextError> {
+    let share = parse::share(text).map_err(TextError::Unit)?;
     if share > 1.0 {
-        return Err(LossError::Form);
+        return Err(TextError::Form);
     }
     Ok(share)
-}
-
-/// Why a text is no loss.
-#[derive(Clone, Debug, PartialEq)]
-pub enum LossError {
-    /// No such kind.
-    Kind(String),
-    Unit(UnitError),
-    /// Not as the forms say.
-    Form,
-    /// Not possible, and why.
-    Impossible(String),
-    File(FileError),
 }
 
 /// A kind of loss that a scenario can name.
@@ -150,7 +138,7 @@ pub struct LossKind {
     /// How a scenario writes it.
     pub example: &'static str,
     /// Reads what stands behind the name.
-    pub read: fn(&str, Files<'_>) -> Result<LossSpec, LossError>,
+    pub read: fn(&str, Files<'_>) -> Result<LossSpec, TextError>,
     /// From a spec of this kind, with a share above 0.
     pub build: fn(&LossSpec, Stream) -> Box<dyn Loss>,
 }

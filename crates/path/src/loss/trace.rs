@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use knee_units::files::{FileError, Files, lines};
 use knee_units::parse::quoted;
+use knee_units::text::TextError;
 use serde::Serialize;
 
-use super::{Loss, LossError, LossKind, LossSpec, Pattern};
+use super::{Loss, LossKind, LossSpec, Pattern};
 
 pub(super) const KIND: LossKind = LossKind {
     name: "trace",
@@ -40,13 +41,13 @@ pub struct Sequence {
     repeats: bool,
 }
 
-fn read(name: &str, files: Files<'_>) -> Result<LossSpec, LossError> {
+fn read(name: &str, files: Files<'_>) -> Result<LossSpec, TextError> {
     if name.is_empty() {
-        return Err(LossError::Form);
+        return Err(TextError::Form);
     }
     let sequence = files
         .parsed(name, |path, found| Sequence::parse(name, path, &found.text))
-        .map_err(LossError::File)?;
+        .map_err(TextError::File)?;
     let lost = sequence.lost.iter().filter(|lost| **lost).count();
     Ok(LossSpec {
         kind: KIND.name,

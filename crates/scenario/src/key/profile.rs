@@ -5,6 +5,7 @@ use std::fmt;
 use knee_host::{COSTS, Costs};
 use knee_units::files::{FileError, Files};
 use knee_units::parse::quoted;
+use knee_units::text::TextError;
 use serde::Serialize;
 use toml_edit::{Document, Item, TableLike};
 
@@ -57,33 +58,25 @@ impl fmt::Display for Profile {
     }
 }
 
-/// Why a text is no profile.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ProfileError {
-    /// There is none of this name.
-    Unknown(String),
-    File(FileError),
-}
-
 impl Profile {
     /// Reads `none`, a shipped profile's name, or `file NAME.toml`.
     ///
     /// # Errors
     /// There is no such profile, or the file is none.
-    pub fn read(text: &str, files: Files<'_>) -> Result<Option<Box<Profile>>, ProfileError> {
+    pub fn read(text: &str, files: Files<'_>) -> Result<Option<Box<Profile>>, TextError> {
         if text == NONE {
             return Ok(None);
         }
         if let Some(name) = text.strip_prefix("file ") {
             let name = name.trim();
             let costs = files.parsed(name, |path, found| parse(path, &found.text));
-            let costs = costs.map_err(ProfileError::File)?;
+            let costs = costs.map_err(TextError::File)?;
             let name = text.into();
             return Ok(Some(Box::new(Profile { name, costs })));
         }
         let shipped = SHIPPED.iter().find(|shipped| shipped.name == text);
-        let shipped = shipped.ok_or_else(|| ProfileError::Unknown(text.into()))?;
-        let costs = parse(shipped.name, shipped.text).map_err(ProfileError::File)?;
+        let shipped = shipped.ok_or_else(|| TextError::Kind(text.into()))?;
+        let costs = parse(shipped.name, shipped.text).map_err(TextError::File)?;
         let name = shipped.name.into();
         Ok(Some(Box::new(Profile { name, costs })))
     }

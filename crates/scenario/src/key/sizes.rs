@@ -16,10 +16,11 @@ pub use cdf::Cdf;
 pub use lognormal::Lognormal;
 pub use pareto::Pareto;
 
-use knee_units::files::{FileError, Files};
-use knee_units::parse::{self, UnitError};
+use knee_units::files::Files;
+use knee_units::parse;
 use knee_units::rng::Stream;
 use knee_units::serialize_shared;
+use knee_units::text::TextError;
 
 /// Largest transfer: that of workload transfer.
 pub const MOST_BYTES: u64 = 1_000_000_000_000;
@@ -38,9 +39,9 @@ impl SizeSpec {
     ///
     /// # Errors
     /// The text is no distribution, or its file has none.
-    pub fn read(text: &str, files: Files<'_>) -> Result<SizeSpec, SizeError> {
+    pub fn read(text: &str, files: Files<'_>) -> Result<SizeSpec, TextError> {
         let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
-        let kind = find(name).ok_or_else(|| SizeError::Kind(name.into()))?;
+        let kind = find(name).ok_or_else(|| TextError::Kind(name.into()))?;
         (kind.read)(rest.trim(), files)
     }
 
@@ -84,19 +85,6 @@ impl fmt::Display for SizeSpec {
     }
 }
 
-/// Why a text is no distribution.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SizeError {
-    /// No such kind.
-    Kind(String),
-    Unit(UnitError),
-    /// Not as the forms say.
-    Form,
-    /// Not possible, and what would be.
-    Impossible(String),
-    File(FileError),
-}
-
 /// A distribution that a scenario can name.
 pub struct SizeKind {
     pub name: &'static str,
@@ -106,7 +94,7 @@ pub struct SizeKind {
     /// How a scenario writes it.
     pub example: &'static str,
     /// Reads what stands behind the name.
-    read: fn(&str, Files<'_>) -> Result<SizeSpec, SizeError>,
+    read: fn(&str, Files<'_>) -> Result<SizeSpec, TextError>,
 }
 
 /// Every distribution, in the order the documentation prints them.
@@ -129,12 +117,12 @@ struct Words<'t> {
 }
 
 impl<'t> Words<'t> {
-    fn new(text: &'t str) -> Result<Words<'t>, SizeError> {
+    fn new(text: &'t str) -> Result<Words<'t>, TextError> {
         let left: Vec<&str> = text.split_whitespace().collect();
         if left.len().is_multiple_of(2) {
             Ok(Words { left })
         } else {
-            Err(SizeError::Form)
+            Err(TextError::Form)
         }
     }
 
@@ -148,14 +136,14 @@ impl<'t> Words<'t> {
         Some(value)
     }
 
-    fn bytes(&mut self, name: &str, default: u64) -> Result<u64, SizeError> {
+    fn bytes(&mut self, name: &str, default: u64) -> Result<u64, TextError> {
         let text = self.take(name);
         text.map_or(Ok(default), |text| {
-            parse::bytes(text).map_err(SizeError::Unit)
+            parse::bytes(text).map_err(TextError::Unit)
         })
     }
 
-    fn number(&mut self, name: &str, default: f64, min: f64, max: f64) -> Result<f64, SizeError> {
+    fn number(&mut self, name: &str, default: f64, min: f64, max: f64) -> Result<f64, TextError> {
         let Some(text) = self.take(name) else {
             return Ok(default);
         };
@@ -163,20 +151,20 @@ impl<'t> Words<'t> {
         let number = text.parse().ok().filter(|_| plain);
         number
             .filter(|x| (min..=max).contains(x))
-            .ok_or_else(|| SizeError::Impossible(format!("{name} from {min} to {max}")))
+            .ok_or_else(|| TextError::Impossible(format!("{name} from {min} to {max}")))
     }
 
     /// The bounds, once all else is taken.
-    fn bounds(mut self, defaults: [u64; 2]) -> Result<[u64; 2], SizeError> {
+    fn bounds(mut self, defaults: [u64; 2]) -> Result<[u64; 2], TextError> {
         let [min, max] = [
             self.bytes("from", defaults[0])?,
             self.bytes("to", defaults[1])?,
         ];
         if !self.left.is_empty() {
-            return Err(SizeError::Form);
+            return Err(TextError::Form);
         }
         if min == 0 || min >= max || max > MOST_BYTES {
-            return Err(SizeError::Impossible(format!(
+            return Err(TextError::Impossible(format!(
                 "sizes from at least 1B to at most {MOST_BYTES}B, the first below the second, and this is from {min}B to {max}B"
             )));
         }

@@ -3,20 +3,21 @@
 use std::sync::Arc;
 
 use knee_path::RttChange;
-use knee_path::loss::{LossError, LossSpec};
+use knee_path::loss::LossSpec;
 use knee_path::trace::{self, Outage, RateTrace};
 use knee_tables::KeptSamples;
 use knee_units::cpus::Cpus;
 use knee_units::files::Files;
 use knee_units::parse::{self, BufferSize, UnitError, did_you_mean, quoted};
+use knee_units::text::TextError;
 use knee_units::{Nanos, Rate};
 use toml_edit::Value as Toml;
 
 use crate::key::error::{Problem, nearest, shown};
 use crate::key::names::{Kernel, Names};
-use crate::key::profile::{Profile, ProfileError};
+use crate::key::profile::Profile;
 use crate::key::settings::ParamInfo;
-use crate::key::sizes::{SizeError, SizeSpec};
+use crate::key::sizes::SizeSpec;
 use crate::key::{Kind, cost_names, loss_names, size_names};
 
 /// What a list of processors is that names none.
@@ -206,11 +207,23 @@ fn read_text(
         key: path.into(),
         error,
     };
-    let wrong = || Problem::Value {
+    let refuse = |expected| Problem::Value {
         key: path.into(),
         got: quoted(text),
-        expected: kind.forms(),
+        expected,
         next: String::new(),
+    };
+    let wrong = || refuse(kind.forms());
+    // Of a thing that comes in kinds.
+    let refused = |what, kinds: fn() -> Vec<&'static str>, error| match error {
+        TextError::Kind(name) => unknown(path, what, &name, kinds()),
+        TextError::Unit(error) => unit(error),
+        TextError::Form => wrong(),
+        TextError::Impossible(expected) => refuse(expected),
+        TextError::File(error) => Problem::File {
+            key: path.into(),
+            error: error.into(),
+        },
     };
     match kind {
         Kind::Duration { min, max } => {
@@ -309,21 +322,7 @@ fn read_text(
         Kind::CpuMask => Cpus::of_mask(text).map(Value::Cpus).ok_or_else(wrong),
         Kind::Loss => LossSpec::read(text, files)
             .map(Value::Loss)
-            .map_err(|error| match error {
-                LossError::Kind(name) => unknown(path, "loss", &name, loss_names()),
-                LossError::Unit(error) => unit(error),
-                LossError::Form => wrong(),
-                LossError::Impossible(expected) => Problem::Value {
-                    key: path.into(),
-                    got: quoted(text),
-                    expected,
-                    next: String::new(),
-                },
-                LossError::File(error) => Problem::File {
-                    key: path.into(),
-                    error: error.into(),
-                },
-            }),
+            .map_err(|error| refused("loss", loss_names, error)),
         Kind::PerSec { min, max } => {
             let per_sec = parse::per_sec(text).map_err(unit)?;
             if (*min..=*max).contains(&per_sec) {
@@ -334,30 +333,10 @@ fn read_text(
         }
         Kind::Sizes => SizeSpec::read(text, files)
             .map(Value::Sizes)
-            .map_err(|error| match error {
-                SizeError::Kind(name) => unknown(path, "distribution", &name, size_names()),
-                SizeError::Unit(error) => unit(error),
-                SizeError::Form => wrong(),
-                SizeError::Impossible(expected) => Problem::Value {
-                    key: path.into(),
-                    got: quoted(text),
-                    expected,
-                    next: String::new(),
-                },
-                SizeError::File(error) => Problem::File {
-                    key: path.into(),
-                    error: error.into(),
-                },
-            }),
+            .map_err(|error| refused("distribution", size_names, error)),
         Kind::Costs => Profile::read(text, files)
             .map(Value::Costs)
-            .map_err(|error| match error {
-                ProfileError::Unknown(name) => unknown(path, "cost profile", &name, cost_names()),
-                ProfileError::File(error) => Problem::File {
-                    key: path.into(),
-                    error: error.into(),
-                },
-            }),
+            .map_err(|error| refused("cost profile", cost_names, error)),
         Kind::Buffer => parse::buffer(text).map(Value::Buffer).map_err(unit),
         Kind::Figure => parse::figure(text)
             .map(|()| Value::Text(text.into()))

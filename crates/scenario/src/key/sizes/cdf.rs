@@ -5,9 +5,10 @@ use std::sync::Arc;
 use knee_units::files::{FileError, lines};
 use knee_units::parse::quoted;
 use knee_units::rng::Stream;
+use knee_units::text::TextError;
 use serde::Serialize;
 
-use super::{MOST_BYTES, SizeError, SizeKind, SizeSpec};
+use super::{MOST_BYTES, SizeKind, SizeSpec};
 
 pub(super) const WEB_SEARCH: SizeKind = SizeKind {
     name: "web-search",
@@ -32,12 +33,12 @@ pub(super) const FILE: SizeKind = SizeKind {
     example: "cdf FILE.txt",
     read: |name, files| {
         if name.is_empty() {
-            return Err(SizeError::Form);
+            return Err(TextError::Form);
         }
         let cdf = files.parsed(name, |path, found| {
             Cdf::read(&format!("cdf {name}"), path, &found.text)
         });
-        Ok(SizeSpec::Cdf(Arc::new(cdf.map_err(SizeError::File)?)))
+        Ok(SizeSpec::Cdf(Arc::new(cdf.map_err(TextError::File)?)))
     },
 };
 
@@ -85,9 +86,9 @@ pub struct Cdf {
     points: Vec<Point>,
 }
 
-fn known(name: &str, rest: &str, points: &[Point]) -> Result<SizeSpec, SizeError> {
+fn known(name: &str, rest: &str, points: &[Point]) -> Result<SizeSpec, TextError> {
     if !rest.is_empty() {
-        return Err(SizeError::Form);
+        return Err(TextError::Form);
     }
     Ok(SizeSpec::Cdf(Arc::new(Cdf {
         name: name.into(),

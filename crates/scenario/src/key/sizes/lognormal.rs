@@ -5,9 +5,10 @@ use std::fmt;
 
 use knee_units::files::Files;
 use knee_units::rng::Stream;
+use knee_units::text::TextError;
 use serde::Serialize;
 
-use super::{MOST_BYTES, SizeError, SizeKind, SizeSpec, Words};
+use super::{MOST_BYTES, SizeKind, SizeSpec, Words};
 
 pub(super) const KIND: SizeKind = SizeKind {
     name: "lognormal",
@@ -26,14 +27,14 @@ pub struct Lognormal {
     pub max_bytes: u64,
 }
 
-fn read(text: &str, _files: Files<'_>) -> Result<SizeSpec, SizeError> {
+fn read(text: &str, _files: Files<'_>) -> Result<SizeSpec, TextError> {
     let mut words = Words::new(text)?;
     let median_bytes = words.bytes("median", 4_316)?;
     let sigma = words.number("sigma", 1.37, 0.01, 4.0)?;
     let [min_bytes, max_bytes] = words.bounds([100, 2_000_000])?;
     // Draws outside are drawn anew: with the median inside, no more than half are.
     if !(min_bytes..=max_bytes.min(MOST_BYTES)).contains(&median_bytes) {
-        return Err(SizeError::Impossible(format!(
+        return Err(TextError::Impossible(format!(
             "a median within the bounds, {min_bytes}B to {max_bytes}B"
         )));
     }

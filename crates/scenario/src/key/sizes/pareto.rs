@@ -4,9 +4,10 @@ use std::fmt;
 
 use knee_units::files::Files;
 use knee_units::rng::Stream;
+use knee_units::text::TextError;
 use serde::Serialize;
 
-use super::{SizeError, SizeKind, SizeSpec, Words};
+use super::{SizeKind, SizeSpec, Words};
 
 pub(super) const KIND: SizeKind = SizeKind {
     name: "pareto",
@@ -24,7 +25,7 @@ pub struct Pareto {
     pub max_bytes: u64,
 }
 
-fn read(text: &str, _files: Files<'_>) -> Result<SizeSpec, SizeError> {
+fn read(text: &str, _files: Files<'_>) -> Result<SizeSpec, TextError> {
     let mut words = Words::new(text)?;
     let shape = words.number("shape", 1.2, 0.1, 10.0)?;
     let [min_bytes, max_bytes] = words.bounds([2_000, 100_000_000])?;

@@ -80,9 +80,9 @@ fn texts_come_back_as_they_are_meant() {
 #[test]
 fn what_is_no_distribution_is_refused() {
     let refused = |text: &str| SizeSpec::read(text, Files::NONE).unwrap_err();
-    assert_eq!(refused("parto"), SizeError::Kind("parto".into()));
+    assert_eq!(refused("parto"), TextError::Kind("parto".into()));
     for text in ["pareto 1.2", "pareto scale 2", "web-search 3", "cdf"] {
-        assert_eq!(refused(text), SizeError::Form, "{text}");
+        assert_eq!(refused(text), TextError::Form, "{text}");
     }
     for text in [
         "pareto shape 0",
@@ -94,12 +94,12 @@ fn what_is_no_distribution_is_refused() {
     ] {
         let error = refused(text);
         assert!(
-            matches!(error, SizeError::Impossible(_)),
+            matches!(error, TextError::Impossible(_)),
             "{text}: {error:?}"
         );
     }
-    assert!(matches!(refused("pareto from 5"), SizeError::Unit(_)));
-    assert!(matches!(refused("cdf x.txt"), SizeError::File(_)));
+    assert!(matches!(refused("pareto from 5"), TextError::Unit(_)));
+    assert!(matches!(refused("cdf x.txt"), TextError::File(_)));
 }
 
 #[test]
