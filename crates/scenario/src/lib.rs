@@ -25,7 +25,7 @@ pub use crate::key::error::{Problem, ScenarioError};
 pub use crate::key::keyed::Bytes;
 pub use crate::key::names::{AlgorithmFile, AlgorithmInfo, Kernel, Names};
 pub use crate::key::profile;
-pub use crate::key::settings::{Form, ParamInfo};
+pub use crate::key::settings::ParamInfo;
 pub use besides::{Expect, Published};
 pub use cautions::{cautions, is_random, phase_noise};
 pub use cell::*;
