@@ -10,7 +10,6 @@ use std::cell::Cell as Flag;
 
 use crate::key::error::{Mistakes, Problem, ScenarioError};
 use crate::key::names::Names;
-use crate::key::sizes::SizeSpec;
 use crate::key::value::Value;
 use knee_path::loss::LossSpec;
 use knee_units::parse::quoted;
@@ -94,8 +93,6 @@ impl Resolver<'_> {
         bytes: Bytes => u64;
         count: Count => u64;
         loss: Loss => LossSpec;
-        per_sec: PerSec => f64;
-        sizes: Sizes => SizeSpec;
         name: Name => &'static str;
         text: Text => String;
     }

@@ -6,6 +6,7 @@ use knee_units::{Nanos, Rate};
 
 use crate::key::names::Kernel;
 use crate::key::profile::{self, Profile};
+use crate::key::sizes::SizeSpec;
 use crate::key::value::{ANY, Value};
 use crate::key::values::Values;
 use crate::key::{Key, Kind};
@@ -287,6 +288,19 @@ impl Field for Option<Box<Profile>> {
     fn shown(&self, _kind: &Kind) -> Vec<String> {
         let shown = |profile: &Profile| profile.to_string();
         vec![self.as_deref().map_or(profile::NONE.into(), shown)]
+    }
+}
+
+impl Field for SizeSpec {
+    fn read(values: &[Option<&Value>]) -> Option<SizeSpec> {
+        match values {
+            [Some(Value::Sizes(sizes))] => Some(sizes.clone()),
+            _ => None,
+        }
+    }
+
+    fn shown(&self, _kind: &Kind) -> Vec<String> {
+        vec![self.to_string()]
     }
 }
 

@@ -1,23 +1,12 @@
 //! What those see of a cell under way who read keys of their own: one table of the file.
 
-use knee_units::Rate;
-
 use crate::key::error::ScenarioError;
-use crate::key::sizes::SizeSpec;
 use crate::key::value::Value;
 
 /// The values of one table at a point of the matrix.
 pub trait Values {
     /// `None`: neither the file nor a default sets it.
     fn value(&self, key: &str) -> Option<&Value>;
-
-    fn name(&self, key: &str) -> &'static str;
-
-    fn rate(&self, key: &str) -> Option<Rate>;
-
-    fn per_sec(&self, key: &str) -> f64;
-
-    fn sizes(&self, key: &str) -> SizeSpec;
 
     /// As messages name the key: `flow.0.bytes`.
     fn path_of(&self, key: &str) -> String;

@@ -1,10 +1,8 @@
 //! One table of a cell under way, for those who read keys of their own.
 
 use crate::key::error::{Problem, ScenarioError};
-use crate::key::sizes::SizeSpec;
 use crate::key::value::Value;
 use crate::key::values::Values;
-use knee_units::Rate;
 
 use super::Resolver;
 use crate::keys::Section;
@@ -18,22 +16,6 @@ pub(super) struct Table<'a> {
 impl Values for Table<'_> {
     fn value(&self, key: &str) -> Option<&Value> {
         self.resolver.value(self.section, key)
-    }
-
-    fn name(&self, key: &str) -> &'static str {
-        self.resolver.name(self.section, key)
-    }
-
-    fn rate(&self, key: &str) -> Option<Rate> {
-        self.resolver.rate(self.section, key)
-    }
-
-    fn per_sec(&self, key: &str) -> f64 {
-        self.resolver.per_sec(self.section, key)
-    }
-
-    fn sizes(&self, key: &str) -> SizeSpec {
-        self.resolver.sizes(self.section, key)
     }
 
     fn path_of(&self, key: &str) -> String {

@@ -6,9 +6,9 @@
 
 use crate::key::Default::{Value, Words};
 use crate::key::error::ScenarioError;
-use crate::key::keyed;
-use crate::key::keyed::Shown;
+use crate::key::keyed::{self, Shown, named};
 use crate::key::sizes::SizeSpec;
+use crate::key::value::Value as Given;
 use crate::key::values::Values;
 use crate::key::{Key, Kind, key};
 use knee_units::Nanos;
@@ -63,25 +63,26 @@ const KEYS: &[Key] = &[
         "how many transfers come, in the long run",
         "tcpknee",
     ),
-    key(
-        "arrival_process",
-        Kind::Name("process", || vec![POISSON, REGULAR]),
-        Value(POISSON),
-        "when transfers come, from start to the run's end: independent of each other, or at even times",
-        "Paxson, Floyd: IEEE/ACM ToN 3(3) 1995: sessions of users arrive as a Poisson process",
-    ),
-    key(
-        "sizes",
-        Kind::Sizes,
-        Value("pareto"),
-        "how large transfers are; see below",
-        "tcpknee",
-    ),
+    PROCESS,
+    SIZES,
     WRITE,
 ];
 
-const POISSON: &str = "poisson";
-const REGULAR: &str = "regular";
+const PROCESS: Key = key(
+    "arrival_process",
+    Kind::Name("process", || ArrivalProcess::NAMES.to_vec()),
+    Value("poisson"),
+    "when transfers come, from start to the run's end: independent of each other, or at even times",
+    "Paxson, Floyd: IEEE/ACM ToN 3(3) 1995: sessions of users arrive as a Poisson process",
+);
+
+const SIZES: Key = key(
+    "sizes",
+    Kind::Sizes,
+    Value("pareto"),
+    "how large transfers are; see below",
+    "tcpknee",
+);
 
 /// Transfers that come and go, each a connection of its own.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -98,10 +99,6 @@ impl Workload for Web {
     fn shown(&self) -> Vec<Shown> {
         let arrivals = &self.arrivals;
         let load = format!("{:.0}bit/s", arrivals.load_bits_per_sec());
-        let process = match arrivals.process {
-            ArrivalProcess::Poisson => POISSON,
-            ArrivalProcess::Regular => REGULAR,
-        };
         let mut lines = vec![
             Shown::Key("load", load),
             Shown::Derived {
@@ -109,9 +106,9 @@ impl Workload for Web {
                 value: format!("{:.3}", arrivals.per_sec()),
                 doc: "transfers per second in the long run",
             },
-            Shown::Key("arrival_process", process.into()),
-            Shown::Key("sizes", arrivals.sizes.to_string()),
         ];
+        lines.extend(keyed::shown(&[PROCESS], &arrivals.process));
+        lines.extend(keyed::shown(&[SIZES], &arrivals.sizes));
         lines.extend(keyed::shown(&[WRITE], &self.write_bytes));
         lines
     }
@@ -135,13 +132,14 @@ impl Workload for Web {
     }
 }
 
-/// When transfers come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum ArrivalProcess {
-    /// With exponential times between them, independent of each other.
-    Poisson,
-    /// At even times.
-    Regular,
+named! {
+    /// When transfers come.
+    pub enum ArrivalProcess {
+        /// With exponential times between them, independent of each other.
+        Poisson = "poisson",
+        /// At even times.
+        Regular = "regular",
+    }
 }
 
 /// How transfers come.
@@ -155,21 +153,21 @@ pub struct Arrivals {
 
 impl Arrivals {
     fn read(from: &dyn Values) -> Result<Arrivals, ScenarioError> {
-        let sizes = from.sizes("sizes");
-        let load = from.value("load").map(|_| from.rate("load"));
-        let per_sec = from.value("arrivals").map(|_| from.per_sec("arrivals"));
-        let gap_ns = match (load, per_sec) {
-            (Some(Some(rate)), None) => sizes.mean_bytes() * 8.0 / rate.bits_per_sec() as f64 * 1e9,
-            (None, Some(per_sec)) => 1e9 / per_sec,
-            (Some(None), _) => {
+        let sizes: SizeSpec = from.field(&[SIZES]);
+        let gap_ns = match (from.value("load"), from.value("arrivals")) {
+            (Some(Given::Rate(Some(rate))), None) => {
+                sizes.mean_bytes() * 8.0 / rate.bits_per_sec() as f64 * 1e9
+            }
+            (None, Some(Given::PerSec(per_sec))) => 1e9 / per_sec,
+            (Some(Given::Rate(None)), _) => {
                 let expected = "a rate such as \"20Mbit/s\"".into();
                 return Err(from.refuse("load", expected, "No network carries more."));
             }
-            (Some(_), Some(_)) => {
+            (_, Some(_)) => {
                 let expected = format!("it alone, without {}", from.path_of("load"));
                 return Err(from.refuse("arrivals", expected, "Remove one of them."));
             }
-            (None, None) => {
+            _ => {
                 return Err(from.missing(
                     "load",
                     "how much traffic workload \"web\" makes",
@@ -179,10 +177,7 @@ impl Arrivals {
         };
         Ok(Arrivals {
             gap_ns,
-            process: match from.name("arrival_process") {
-                REGULAR => ArrivalProcess::Regular,
-                _ => ArrivalProcess::Poisson,
-            },
+            process: from.field(&[PROCESS]),
             sizes,
         })
     }
