@@ -8,11 +8,13 @@ use std::ops::{Index, IndexMut};
 
 use knee_kit::ahead;
 use knee_kit::places::{Place, Placed, places};
+use knee_path::sink::Passing;
 use knee_scenario::workload::Apps;
 use knee_tables::{Histogram, Reads};
 use knee_units::{NEVER, Nanos};
 
 use crate::event::{EndpointId, Side};
+use knee_tcp::segment::Slab;
 use knee_tcp::{Endpoint, LIMITS, Limit};
 
 /// One connection. What each packet looks at lies together, at its beginning.
@@ -187,6 +189,19 @@ impl Flows {
         }
         if let Some((flow, side)) = nth_due(0) {
             flow.fetch_parts(side);
+        }
+    }
+
+    /// Asks for what an arrival looks at, as it is next or comes soon.
+    #[inline]
+    pub fn fetch(&self, slab: &Slab, side: Side, passing: &Passing<()>, is_next: bool) {
+        let flow = &self[passing.flow as usize];
+        match is_next {
+            true => flow.fetch_parts(side),
+            false => {
+                ahead::fetch(slab.get(passing.handle));
+                flow.fetch(side);
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-//! The hosts of a run: what a scenario says of them, as TCP and their NICs understand it, and what the sockets on one share.
+//! The hosts of a run: what a scenario says of them, as TCP and their NICs understand it, and what one sends late.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -14,13 +14,6 @@ use knee_tcp::{HostConf, Pacing, Settings, TimerRule};
 
 /// Descriptors of a veth's ring (Linux, drivers/net/veth.c).
 const VETH_RING_SIZE: u32 = 256;
-
-/// What ends on one host share, besides its processors, which a `Machine` has.
-#[derive(Default)]
-pub struct Host {
-    /// What it sends late; `None`: nothing.
-    pub late: Option<Box<Late>>,
-}
 
 /// Packets on their way out of a host that is late.
 pub struct Late {

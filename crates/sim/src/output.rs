@@ -59,7 +59,7 @@ pub struct Output {
 
 /// Where the payload of one flow's data direction went, at the end of the run:
 /// `sent = arrived + dropped + under way`, and `read <= written`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     pub sent_bytes: u64,
     /// Reached the far stack, with duplicates.

@@ -102,39 +102,38 @@ impl World {
     /// The run has no agent ([`Options::agent`]).
     pub fn next_decision(&mut self) -> bool {
         let (number, next_ns) = (self.seat().number, self.seat().next_ns);
-        let next = Nanos(next_ns.saturating_sub(self.ends.boot_ns));
+        let next = Nanos(next_ns.saturating_sub(self.boot_ns));
         self.advance(next, &mut |_, _| true);
         let waits = |flow: &crate::flow::Flow| flow.ends[0].tcp.waits_for_agent();
-        if self.ends.flows.get(number).is_some_and(waits) {
+        if self.conns.flows.get(number).is_some_and(waits) {
             return true;
         }
-        !self.is_over() && self.ends.now_ns >= next_ns
+        !self.is_over() && self.now_ns >= next_ns
     }
 
     /// The agent decides, now.
     pub fn decide(&mut self, answer: Answer) {
-        let now_ns = self.ends.now_ns;
-        let seat = self.ends.seat.as_mut().expect(NO_AGENT);
+        let now_ns = self.now_ns;
+        let seat = self.seat.as_mut().expect(NO_AGENT);
         seat.decided_ns = now_ns;
         if let Decisions::Every(interval) = seat.decisions {
             seat.next_ns = now_ns + interval.0.max(1);
         }
         let id = EndpointId::new(seat.number, Side::Sender);
-        let mut turn = self.ends.begin(id);
-        self.ends
-            .call(&mut turn, |tcp, cx| tcp.on_answer(cx, answer));
-        self.ends.wake_app(&mut turn, false);
-        self.ends.end(turn);
+        let mut turn = self.begin(id);
+        self.call(&mut turn, |tcp, cx| tcp.on_answer(cx, answer));
+        self.wake_app(&mut turn, false);
+        self.end(turn);
         self.send_out();
     }
 
     /// What the agent's end knows; `None`: its connection is not open yet.
     pub fn sight(&self) -> Option<Sight> {
-        let flow = self.ends.flows.get(self.seat().number)?;
+        let flow = self.conns.flows.get(self.seat().number)?;
         let tcp = &flow.ends[0].tcp;
         Some(Sight {
             t: self.now(),
-            step: Nanos(self.ends.now_ns - self.seat().decided_ns),
+            step: Nanos(self.now_ns - self.seat().decided_ns),
             cc: tcp.cc,
             since: tcp.since_answer(),
             in_flight: tcp.packets_in_flight(),
@@ -148,12 +147,12 @@ impl World {
 
     /// What only the simulator knows. Asking changes nothing of the run, but for maxima of the `queue` table.
     pub fn truth(&mut self) -> Truth {
-        let now_ns = self.ends.now_ns;
+        let now_ns = self.now_ns;
         self.settle(now_ns - 1);
         let queues = self.ways[Side::Receiver as usize].sample(now_ns).collect();
         let (mut others_read_bytes, mut others) = (0, 0);
-        for number in 0..self.ends.flows.count() as u32 {
-            if let Some(flow) = self.ends.flows.get(number)
+        for number in 0..self.conns.flows.count() as u32 {
+            if let Some(flow) = self.conns.flows.get(number)
                 && number != self.seat().number
             {
                 others_read_bytes += flow.ends[1].tcp.rx.bytes_read();
@@ -168,7 +167,7 @@ impl World {
     }
 
     fn seat(&self) -> &Seat {
-        self.ends.seat.as_ref().expect(NO_AGENT)
+        self.seat.as_ref().expect(NO_AGENT)
     }
 }
 

@@ -10,11 +10,10 @@ use knee_units::rng::{Lateness, Stream};
 use knee_units::{NEVER, Nanos};
 
 use super::World;
-use super::ends::Ends;
 use super::plan::REAP_AT;
 use crate::event::Side;
 use crate::flow::{End, Flow};
-use crate::host::{self, FourTuple, Host, Late};
+use crate::host::{self, FourTuple, Late};
 use knee_tcp::Endpoint;
 
 /// The name of a connection, of which its streams of random numbers have theirs.
@@ -25,87 +24,85 @@ fn name(of: &Connection) -> String {
 impl World {
     /// What the path and the hosts know of connections before they open. Cheap: there may be a million.
     pub(super) fn announce(&mut self) {
-        for number in 0..self.ends.plan.list.len() {
-            let spec = &self.ends.cell.flows[self.ends.plan.list[number].group];
+        for number in 0..self.plan.list.len() {
+            let spec = &self.cell.flows[self.plan.list[number].group];
             for way in &mut self.ways {
                 way.add_flow(spec.hops.clone(), spec.rtt);
             }
-            if self.ends.options.capture {
-                let hosts = [0, 1].map(|side| self.ends.types[side].host_of(number as u32));
+            if self.options.capture {
+                let hosts = [0, 1].map(|side| self.types[side].host_of(number as u32));
                 let tuple = FourTuple::new(number as u32, hosts);
-                self.ends.output.tuples.push(tuple);
+                self.output.tuples.push(tuple);
             }
         }
-        self.ends.add_machines();
+        self.add_machines();
         for side in [Side::Sender, Side::Receiver] {
-            let shared = self.ends.types[side as usize].hosts.unwrap_or(0);
+            let shared = self.types[side as usize].hosts.unwrap_or(0);
             // Each is there with the first of its connections.
-            for number in 0..shared.min(self.ends.plan.list.len() as u32) {
-                let host = self.ends.new_host(number, side);
-                self.ends.hosts[side as usize].push(host);
+            for number in 0..shared.min(self.plan.list.len() as u32) {
+                let late = self.late_of(number, side);
+                self.late[side as usize].push(late);
             }
         }
-        self.ends.expect_next();
+        self.expect_next();
     }
 
     /// The next connection opens.
     pub(super) fn open(&mut self, number: u32) {
-        self.begin(number);
-        self.ends.plan.begun += 1;
-        self.ends.expect_next();
-        self.ends.open(number);
+        self.add(number);
+        self.plan.begun += 1;
+        self.expect_next();
+        self.connect(number);
     }
 
     /// Makes a connection, which is closed yet.
-    fn begin(&mut self, number: u32) {
-        let hosts = [Side::Sender, Side::Receiver].map(|side| self.ends.take_host(number, side));
-        for ((way, of_type), host) in self.ways.iter_mut().zip(&self.ends.types).zip(hosts) {
+    fn add(&mut self, number: u32) {
+        let hosts = [Side::Sender, Side::Receiver].map(|side| self.take_host(number, side));
+        for ((way, of_type), host) in self.ways.iter_mut().zip(&self.types).zip(hosts) {
             way.set_nic(number, of_type.host_of(number), host);
         }
-        let flow = self.ends.make(number, hosts);
-        self.ends.flows.begin(number, flow);
+        let flow = self.make(number, hosts);
+        self.conns.flows.begin(number, flow);
     }
 
     /// Gives up connections that are over.
     #[inline(never)]
     pub(super) fn reap(&mut self) {
         // Whatever has arrived had left the queue before: no word of that comes later.
-        self.settle(self.ends.now_ns - 1);
-        let mut closing = std::mem::take(&mut self.ends.closing);
+        self.settle(self.now_ns - 1);
+        let mut closing = std::mem::take(&mut self.closing);
         closing.numbers.retain(|&number| {
-            let over = self.ends.is_over(number);
+            let over = self.is_at_rest(number);
             if over {
                 self.give_up(number);
             }
             !over
         });
         closing.look_at = REAP_AT.max(2 * closing.numbers.len());
-        self.ends.closing = closing;
+        self.closing = closing;
     }
 
     /// Keeps what a connection leaves, and gives the rest back.
     fn give_up(&mut self, number: u32) {
-        let flow = self.ends.flows.remove(number);
-        self.ends.record(number, &flow, 0);
+        let flow = self.conns.flows.remove(number);
+        self.record(number, &flow, 0);
         for side in [Side::Sender, Side::Receiver] {
-            if self.ends.types[side as usize].hosts.is_none() {
+            if self.types[side as usize].hosts.is_none() {
                 self.ways[side as usize].free_nic(number);
-                self.ends.free_hosts[side as usize].push(flow.hosts[side as usize]);
+                self.free_hosts[side as usize].push(flow.hosts[side as usize]);
             }
         }
-        self.ends.flows.end(flow);
+        self.conns.flows.end(flow);
     }
 
     /// Those that have not opened when the run ends leave a row too.
     pub(super) fn begin_rest(&mut self) {
-        while let Some(number) = self.ends.plan.next() {
-            self.begin(number);
-            self.ends.plan.begun += 1;
+        while let Some(number) = self.plan.next() {
+            self.add(number);
+            self.plan.begun += 1;
         }
     }
-}
 
-impl Ends {
     fn stream(&self, component: fmt::Arguments<'_>) -> Stream {
         Stream::named(self.cell.rep_seed(self.rep), component)
     }
@@ -197,36 +194,34 @@ impl Ends {
         if self.types[side as usize].hosts.is_some() {
             return self.types[side as usize].host_of(number);
         }
-        let host = self.new_host(number, side);
-        let hosts = &mut self.hosts[side as usize];
+        let late = self.late_of(number, side);
+        let hosts = &mut self.late[side as usize];
         match self.free_hosts[side as usize].pop() {
             Some(place) => {
-                hosts[place as usize] = host;
+                hosts[place as usize] = late;
                 place
             }
             None => {
-                hosts.push(host);
+                hosts.push(late);
                 (hosts.len() - 1) as u32
             }
         }
     }
 
-    /// A host, whose draws are named after the first of its connections.
-    fn new_host(&self, first: u32, side: Side) -> Host {
+    /// What a host sends late, if it does; the draws are named after the first of its connections.
+    fn late_of(&self, first: u32, side: Side) -> Option<Box<Late>> {
         let noise = self.types[side as usize].noise;
         let late = || {
             let name = name(&self.plan.list[first as usize]);
             let draws = self.stream(format_args!("{name}.{}.noise", side.label()));
             Box::new(Late::new(Lateness::new(noise, draws)))
         };
-        Host {
-            late: (noise > Nanos::ZERO).then(late),
-        }
+        (noise > Nanos::ZERO).then(late)
     }
 
     /// Is it certain that nothing ever happens to a connection again?
-    fn is_over(&self, number: u32) -> bool {
-        let flow = &self.flows[number as usize];
+    fn is_at_rest(&self, number: u32) -> bool {
+        let flow = &self.conns.flows[number as usize];
         let rests = flow.ends.iter().all(|end| {
             end.tcp.is_done() && end.tcp.next_timer_ns() == NEVER && end.app_wakes_ns == NEVER
         });

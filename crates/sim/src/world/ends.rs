@@ -1,72 +1,19 @@
 //! The ends of the path: endpoints, their timers and applications, and what their hosts keep for them.
 
 use std::mem::ManuallyDrop;
-use std::sync::Arc;
 
+use knee_kit::odds::{likely, unlikely};
 use knee_kit::places::Placed;
-use knee_kit::{ahead, odds::unlikely};
 use knee_path::sink::Passing;
-use knee_scenario::Cell;
 use knee_units::{NEVER, Nanos};
 
-use super::agent::Seat;
-use super::plan::{Closing, Plan};
-use crate::event::{EndpointId, EventQueue, HostId, Side, Target, Work};
-use crate::flow::{Flow, FlowSet, Flows};
+use super::World;
+use crate::event::{EndpointId, HostId, Side, Target, Work};
+use crate::flow::Flow;
 use crate::gro::{self, Batch};
-use crate::host::{Host, HostType, Late};
-use crate::machine::Machines;
-use crate::{Account, Options, Output, Rows};
-use knee_tcp::segment::{Segment, Slab};
-use knee_tcp::{ASKS, Clock, Cx, Endpoint};
-
-/// All of a run but its path.
-pub struct Ends {
-    pub cell: Arc<Cell>,
-    pub rep: u32,
-    pub options: Options,
-    /// What the hosts at the sender's and the receiver's side are like.
-    pub types: [HostType; 2],
-    pub plan: Plan,
-    pub hosts: [Vec<Host>; 2],
-    /// Places of hosts whose only connection is over.
-    pub free_hosts: [Vec<u32>; 2],
-    pub flows: Flows,
-    pub closing: Closing,
-    pub machines: Machines,
-    /// Are both sides' hosts on one machine, with a veth pair between them?
-    pub crosses: bool,
-    pub events: EventQueue,
-    pub slab: Slab,
-    pub boot_ns: u64,
-    pub now_ns: u64,
-    /// How far the clock may go; 0 while an agent is asked.
-    pub until_ns: u64,
-    pub seat: Option<Seat>,
-    /// Of the hosts at both sides, as of the last turn of an end there.
-    pub clocks: [Clock; 2],
-    /// Flows that changed since the last sample.
-    pub changed: FlowSet,
-    pub unfinished: usize,
-    /// Since they were last taken.
-    pub rows: Rows,
-    /// Where the bytes went of connections that are over, by number.
-    pub accounts: Vec<(u32, Account)>,
-    /// All but rows and accounts.
-    pub output: Output,
-    /// What ends have sent and their hosts have not taken yet, ...
-    pub out: Vec<u32>,
-    /// ... the end that sends now, ...
-    pub sends: EndpointId,
-    /// ... and those that did before, each with where its part ends.
-    pub turns: Vec<(EndpointId, usize)>,
-    // Scratch, kept to spare allocations.
-    pub numbers: Vec<u32>,
-    pub log: Vec<&'static str>,
-    pub latencies: Vec<Nanos>,
-    pub held: Vec<(EndpointId, Segment)>,
-    pub woken: Vec<(EndpointId, bool)>,
-}
+use crate::host::Late;
+use knee_tcp::segment::Segment;
+use knee_tcp::{ASKS, Cx, Endpoint};
 
 /// An end has its turn, in which its flow is with it and not in the list. What is called and not inlined gets the two parts, so
 /// that they need not lie in memory.
@@ -89,62 +36,61 @@ impl Turn {
     }
 }
 
-impl Ends {
-    pub(super) fn open(&mut self, flow: u32) {
-        let side = match self.flows[flow as usize].apps.receiver_opens {
+impl World {
+    pub(super) fn connect(&mut self, flow: u32) {
+        let side = match self.conns.flows[flow as usize].apps.receiver_opens {
             true => Side::Receiver,
             false => Side::Sender,
         };
-        let spec = &self.cell.flows[self.flows[flow as usize].group as usize];
+        let spec = &self.cell.flows[self.conns.flows[flow as usize].group as usize];
         if self.now_ns >= self.boot_ns + self.cell.warmup_of(spec).0 {
-            self.flows[flow as usize].open_measuring(self.now_ns);
+            self.conns.flows[flow as usize].open_measuring(self.now_ns);
         } else {
-            for end in &mut self.flows[flow as usize].ends {
+            for end in &mut self.conns.flows[flow as usize].ends {
                 end.tcp.start_means(self.now_ns);
             }
         }
         self.with_endpoint(EndpointId::new(flow, side), |tcp, cx| tcp.open(cx));
     }
 
-    /// Asks for what an arrival looks at, as it is next or comes soon.
-    #[inline]
-    pub(super) fn fetch(&self, side: Side, passing: &Passing<()>, is_next: bool) {
-        let flow = &self.flows[passing.flow as usize];
-        match is_next {
-            true => flow.fetch_parts(side),
-            false => {
-                ahead::fetch(self.slab.get(passing.handle));
-                flow.fetch(side);
+    /// The stack takes what a host's NIC has handed over, if it has.
+    #[inline(always)]
+    pub(super) fn deliver(&mut self, side: Side) {
+        if let Some(only) = self.conns.only.take() {
+            if likely(!self.options.capture & !self.has_machine(side))
+                && gro::is_one(&self.conns.slab, &only, self.types[side as usize].gro)
+            {
+                let mut turn = self.begin(EndpointId::new(only.flow, side));
+                turn.flow.under_way -= only.pkts;
+                let segment = self.conns.slab.take(only.handle, only.pkts);
+                let read = self.receive(&mut turn, &segment);
+                self.wake_app(&mut turn, read);
+                return self.end(turn);
             }
+            self.conns.arrived.push(only);
+        }
+        if !self.conns.arrived.is_empty() {
+            self.deliver_all(side);
         }
     }
 
-    /// The NIC of a host hands packets to the stack.
-    #[inline(always)]
-    pub(super) fn deliver(&mut self, side: Side, packets: &[Passing<()>]) {
+    #[inline(never)]
+    fn deliver_all(&mut self, side: Side) {
+        let mut packets = std::mem::take(&mut self.conns.arrived);
         if unlikely(self.options.capture && side == Side::Sender) {
-            self.capture_arrived(packets);
+            self.capture_arrived(&packets);
         }
-        if unlikely(self.has_machine(side)) {
-            return self.reach_machine(side, packets);
+        match self.has_machine(side) {
+            true => self.reach_machine(side, &packets),
+            false => self.deliver_batch(side, &packets),
         }
-        let gro = self.types[side as usize].gro;
-        if let [only] = packets
-            && gro::is_one(&self.slab, only, gro)
-        {
-            let mut turn = self.begin(EndpointId::new(only.flow, side));
-            turn.flow.under_way -= only.pkts;
-            let segment = self.slab.take(only.handle, only.pkts);
-            let read = self.receive(&mut turn, &segment);
-            self.wake_app(&mut turn, read);
-            return self.end(turn);
-        }
-        self.deliver_batch(side, packets, gro);
+        packets.clear();
+        self.conns.arrived = packets;
     }
 
     /// Packets that the stack sees as several segments.
-    #[inline(never)]
-    fn deliver_batch(&mut self, side: Side, packets: &[Passing<()>], gro: bool) {
+    fn deliver_batch(&mut self, side: Side, packets: &[Passing<()>]) {
+        let gro = self.types[side as usize].gro;
         let flow = packets[0].flow;
         let is_mixed = || packets.iter().any(|passing| passing.flow != flow);
         if self.types[side as usize].hosts.is_some() && is_mixed() {
@@ -154,7 +100,7 @@ impl Ends {
         turn.flow.under_way -= packets.iter().map(|passing| passing.pkts).sum::<u32>();
         let mut read = false;
         let mut batch = Batch::new(packets);
-        while let Some(segment) = batch.next_merged(&mut self.slab, gro) {
+        while let Some(segment) = batch.next_merged(&mut self.conns.slab, gro) {
             read |= self.receive(&mut turn, &segment);
         }
         // Applications run when the softirq has done with all of it.
@@ -169,20 +115,20 @@ impl Ends {
         let gro = self.types[side as usize].gro;
         let mut held = std::mem::take(&mut self.held);
         for passing in packets {
-            self.flows[passing.flow as usize].under_way -= passing.pkts;
+            self.conns.flows[passing.flow as usize].under_way -= passing.pkts;
         }
         let mut batch = Batch::new(packets);
         while let Some(next) = batch.peek() {
             let to = EndpointId::new(next.flow, side);
             let place = held.iter().position(|&(of, _)| of == to);
             if let Some(place) = place {
-                if batch.merge(&mut held[place].1, &mut self.slab) {
+                if batch.merge(&mut held[place].1, &mut self.conns.slab) {
                     continue;
                 }
                 let (_, whole) = held.remove(place);
                 self.go_up(to, &whole);
             }
-            let Some(segment) = batch.first(&mut self.slab, gro) else {
+            let Some(segment) = batch.first(&mut self.conns.slab, gro) else {
                 break;
             };
             match gro && segment.payload_bytes > 0 {
@@ -329,7 +275,7 @@ impl Ends {
 
     /// A pausing application runs again.
     pub(super) fn on_app(&mut self, id: EndpointId) {
-        if !self.flows.has(id.flow()) {
+        if !self.conns.flows.has(id.flow()) {
             return;
         }
         if self.has_machine(id.side()) {
@@ -342,11 +288,11 @@ impl Ends {
     }
 
     pub(super) fn on_timer(&mut self, id: EndpointId) {
-        if !self.flows.has(id.flow()) {
+        if !self.conns.flows.has(id.flow()) {
             // Superseded, and its connection is over since.
             return;
         }
-        let end = self.flows[id.flow() as usize].end(id.side());
+        let end = self.conns.flows[id.flow() as usize].end(id.side());
         if end.armed_ns != self.now_ns {
             // Superseded by an earlier one that has run since.
             return;
@@ -354,9 +300,9 @@ impl Ends {
         end.armed_ns = NEVER;
         if end.tcp.next_timer_ns() > self.now_ns {
             // Put off meanwhile, as a timeout is by every ACK.
-            let mut flow = self.flows.remove(id.flow());
+            let mut flow = self.conns.flows.remove(id.flow());
             self.arm(id, &mut flow);
-            return self.flows.insert(id.flow(), flow);
+            return self.conns.flows.insert(id.flow(), flow);
         }
         if self.has_machine(id.side()) {
             return self.fire_timer(id);
@@ -368,8 +314,8 @@ impl Ends {
     }
 
     pub(super) fn late(&mut self, id: HostId) -> &mut Late {
-        let host = &mut self.hosts[id.side() as usize][id.host() as usize];
-        host.late.as_mut().expect("the host is late")
+        let late = &mut self.late[id.side() as usize][id.host() as usize];
+        late.as_mut().expect("the host is late")
     }
 
     /// An end has its turn, in which it may send.
@@ -399,7 +345,7 @@ impl Ends {
     #[inline(always)]
     pub(super) fn begin(&mut self, id: EndpointId) -> Turn {
         self.turn_to(id);
-        let flow = self.flows.remove(id.flow());
+        let flow = self.conns.flows.remove(id.flow());
         self.begin_with(id, flow)
     }
 
@@ -431,7 +377,7 @@ impl Ends {
         Cx {
             now: &self.clocks[side as usize],
             host: &self.types[side as usize].tcp,
-            slab: &mut self.slab,
+            slab: &mut self.conns.slab,
             out: &mut self.out,
             events: &mut self.log,
         }
@@ -457,7 +403,7 @@ impl Ends {
             self.on_end_done(id, &mut turn.flow);
         }
         let flow = ManuallyDrop::into_inner(turn.flow);
-        self.flows.insert(id.flow(), flow);
+        self.conns.flows.insert(id.flow(), flow);
     }
 
     #[cold]

@@ -21,7 +21,7 @@ use knee_units::NEVER;
 use knee_units::rng::Stream;
 
 use super::World;
-use super::ends::{Ends, Turn};
+use super::ends::Turn;
 use crate::event::{EndpointId, Side, Target};
 use crate::flow::{End, Flow};
 use crate::job::{Effect, Job, Last};
@@ -35,14 +35,14 @@ impl World {
     /// A processor's job ends before all else that is to come.
     #[inline(always)]
     pub(super) fn end_first_job(&mut self, cpu: u32) {
-        let mut by = self.ends.machines.cpus.take(cpu);
+        let mut by = self.machines.cpus.take(cpu);
         // It may have been interrupted, and be at another job since.
-        if by.ends != PLAINLY || by.core.until_ns() > self.ends.now_ns {
-            self.ends.machines.cpus.put_back(by);
+        if by.ends != PLAINLY || by.core.until_ns() > self.now_ns {
+            self.machines.cpus.put_back(by);
             return self.end_job(cpu);
         }
         match by.outcome.take_wake() {
-            Some(thread) => self.ends.wake_from(by, thread),
+            Some(thread) => self.wake_from(by, thread),
             None => self.end_plainly(by),
         }
     }
@@ -55,14 +55,14 @@ impl World {
         if let Some((from, handle, held)) = by.outcome.take_sent() {
             // A machine's only processor is the one that worked for it last.
             let has_others = by.has_others;
-            self.ends.machines.cpus.put_back(by);
+            self.machines.cpus.put_back(by);
             if has_others {
-                self.ends.worked_for(cpu, from);
+                self.worked_for(cpu, from);
             }
             return self.sent(cpu, from, handle, held);
         }
         let effect = by.outcome.take_first();
-        self.ends.machines.cpus.put_back(by);
+        self.machines.cpus.put_back(by);
         if let Some(effect) = effect {
             self.effects(cpu, effect, Vec::new());
         }
@@ -71,10 +71,10 @@ impl World {
     /// A processor is done with what it did: that takes effect, and it turns to what is next.
     #[inline(never)]
     pub(super) fn end_job(&mut self, cpu: u32) {
-        self.ends.touch(cpu);
-        let by = &mut self.ends.machines.cpus[cpu];
-        let Some(done) = by.core.done(self.ends.now_ns) else {
-            return self.ends.kick_at(cpu);
+        self.touch(cpu);
+        let by = &mut self.machines.cpus[cpu];
+        let Some(done) = by.core.done(self.now_ns) else {
+            return self.kick_at(cpu);
         };
         let (first, last) = by.outcome.come();
         if let Some(first) = first {
@@ -83,10 +83,10 @@ impl World {
         }
         match last {
             Last::Nothing => {}
-            Last::Polled(queue) => self.ends.end_poll(cpu, queue),
-            Last::Unlock(id) => self.ends.unlock(id),
+            Last::Polled(queue) => self.end_poll(cpu, queue),
+            Last::Unlock(id) => self.unlock(id),
         }
-        self.ends.go_on_from(cpu, done);
+        self.go_on_from(cpu, done);
     }
 
     #[inline(never)]
@@ -95,7 +95,7 @@ impl World {
             self.effect(cpu, effect);
         }
         others.clear();
-        self.ends.machines.cpus[cpu].outcome.give_back(others);
+        self.machines.cpus[cpu].outcome.give_back(others);
     }
 
     #[inline(always)]
@@ -103,10 +103,10 @@ impl World {
         let (from, handle, held) = match effect {
             Effect::Sent(from, handle, held) => (from, handle, held),
             Effect::Released(from, handle) => (from, handle, None),
-            Effect::Wake(thread) => return self.ends.wake_thread(thread),
-            Effect::Raise(cpu, job) => return self.ends.raise(cpu, job),
+            Effect::Wake(thread) => return self.wake_thread(thread),
+            Effect::Raise(cpu, job) => return self.raise(cpu, job),
         };
-        self.ends.worked_for(cpu, from);
+        self.worked_for(cpu, from);
         self.sent(cpu, from, handle, held);
     }
 
@@ -115,16 +115,14 @@ impl World {
     fn sent(&mut self, cpu: u32, from: EndpointId, handle: u32, held: Option<u64>) {
         if let Some(departure_ns) = held {
             // Its time may have passed while the processor was busy.
-            return self.hold(from, handle, departure_ns.max(self.ends.now_ns));
+            return self.hold(from, handle, departure_ns.max(self.now_ns));
         }
-        if self.ends.types[from.side() as usize].reports_sent() {
-            self.ends.await_report(cpu, from, handle);
+        if self.types[from.side() as usize].reports_sent() {
+            self.await_report(cpu, from, handle);
         }
         self.leave_stack(from, handle);
     }
-}
 
-impl Ends {
     #[inline]
     pub(super) fn has_machine(&self, side: Side) -> bool {
         self.types[side as usize].machine.is_some()
@@ -132,7 +130,7 @@ impl Ends {
 
     /// The processor is the last that worked for an end.
     fn worked_for(&mut self, cpu: u32, id: EndpointId) {
-        self.flows[id.flow() as usize].end(id.side()).cpu = cpu;
+        self.conns.flows[id.flow() as usize].end(id.side()).cpu = cpu;
     }
 
     fn conf_of(&self, machine: u32) -> &MachineConf {
@@ -143,7 +141,7 @@ impl Ends {
 
     /// The machines of both sides, before any connection.
     pub(super) fn add_machines(&mut self) {
-        let Ends {
+        let World {
             types, machines, ..
         } = self;
         let seed = self.cell.rep_seed(self.rep);
@@ -192,7 +190,7 @@ impl Ends {
 
     /// A timer of an end has fired, on the processor that armed it.
     pub(super) fn fire_timer(&mut self, id: EndpointId) {
-        let end = self.flows[id.flow() as usize].end(id.side());
+        let end = self.conns.flows[id.flow() as usize].end(id.side());
         // Until it has run it is not due again.
         end.armed_ns = 0;
         let cpu = end.cpu;
@@ -200,7 +198,7 @@ impl Ends {
     }
 
     fn run_timer(&mut self, by: &mut Processor, id: EndpointId) {
-        if !self.flows.has(id.flow()) {
+        if !self.conns.flows.has(id.flow()) {
             return;
         }
         let (first, mut turn) = self.begin_on(id);
@@ -222,7 +220,7 @@ impl Ends {
 
     /// The qdisc's timer has fired, on the processor that armed it.
     pub(super) fn fire_qdisc(&mut self, id: EndpointId) {
-        let cpu = self.flows[id.flow() as usize].end(id.side()).cpu;
+        let cpu = self.conns.flows[id.flow() as usize].end(id.side()).cpu;
         self.raise(cpu, Job::Transmit(id));
     }
 
@@ -244,7 +242,7 @@ impl Ends {
             by.outcome.push(Effect::Released(id, handle));
             by.core.charge(Cost::Xmit, 1);
             if reports_at_once {
-                bytes += self.slab.get(handle).ip_bytes();
+                bytes += self.conns.slab.get(handle).ip_bytes();
                 by.core.charge(Cost::Completion, 1);
             }
         }
@@ -252,7 +250,7 @@ impl Ends {
     }
 
     fn egress_of(&mut self, id: EndpointId) -> &mut VecDeque<(u64, u32)> {
-        &mut self.flows[id.flow() as usize].end(id.side()).egress
+        &mut self.conns.flows[id.flow() as usize].end(id.side()).egress
     }
 
     // ---- what every job does --------------------------------------------------
@@ -260,7 +258,7 @@ impl Ends {
     /// An end has its turn in a job, in which it may wake its application's thread.
     #[inline(always)]
     fn begin_on(&mut self, id: EndpointId) -> (usize, Turn) {
-        let flow = self.flows.remove(id.flow());
+        let flow = self.conns.flows.remove(id.flow());
         (self.out.len(), self.begin_with(id, flow))
     }
 
@@ -309,7 +307,7 @@ impl Ends {
     #[inline(always)]
     fn sent_one(&mut self, by: &mut Processor, place: usize, id: EndpointId, flow: &mut Flow) {
         let handle = self.out[place];
-        let segment = self.slab.get(handle);
+        let segment = self.conns.slab.get(handle);
         flow.under_way += u32::from(segment.packets);
         // The qdisc takes it when the job is done: until then it has what it had.
         let end = flow.end(id.side());

@@ -12,10 +12,12 @@ use knee_units::Nanos;
 use knee_units::rng::Stream;
 
 use crate::event::{EndpointId, EventQueue, Side, Target, Work};
-use crate::flow::{FlowSet, Flows};
-use crate::host::{self, HostType};
-use crate::{Options, Output, Progress, Rows, SimError};
-use knee_tcp::segment::Slab;
+use crate::flow::FlowSet;
+use crate::host::{self, HostType, Late};
+use crate::machine::Machines;
+use crate::{Account, Options, Output, Progress, Rows, SimError};
+use knee_tcp::Clock;
+use knee_tcp::segment::Segment;
 
 /// Hosts have been up for a while: clocks and jiffies never start at 0, which
 /// several fields use for "unset".
@@ -36,15 +38,55 @@ mod records;
 
 use agent::Seat;
 pub use agent::{Sight, Truth};
-use ends::Ends;
-use passage::Passage;
+use passage::{Connections, Passage};
 use plan::{Closing, Plan};
 
 /// One repetition of one cell, from its beginning to as far as it was taken.
 pub struct World {
     /// Toward the sender, and toward the receiver: as [`Side`] counts.
     ways: [Way<()>; 2],
-    ends: Ends,
+    cell: Arc<Cell>,
+    rep: u32,
+    options: Options,
+    /// What the hosts at the sender's and the receiver's side are like.
+    types: [HostType; 2],
+    plan: Plan,
+    /// What each host sends late, by side and number; `None`: nothing.
+    late: [Vec<Option<Box<Late>>>; 2],
+    /// Places of hosts whose only connection is over.
+    free_hosts: [Vec<u32>; 2],
+    conns: Connections,
+    closing: Closing,
+    machines: Machines,
+    /// Are both sides' hosts on one machine, with a veth pair between them?
+    crosses: bool,
+    events: EventQueue,
+    boot_ns: u64,
+    now_ns: u64,
+    /// How far the clock may go; 0 while an agent is asked.
+    until_ns: u64,
+    seat: Option<Seat>,
+    /// Of the hosts at both sides, as of the last turn of an end there.
+    clocks: [Clock; 2],
+    /// Flows that changed since the last sample.
+    changed: FlowSet,
+    unfinished: usize,
+    /// Since they were last taken.
+    rows: Rows,
+    /// All but rows.
+    output: Output,
+    /// What ends have sent and their hosts have not taken yet, ...
+    out: Vec<u32>,
+    /// ... the end that sends now, ...
+    sends: EndpointId,
+    /// ... and those that did before, each with where its part ends.
+    turns: Vec<(EndpointId, usize)>,
+    // Scratch, kept to spare allocations.
+    numbers: Vec<u32>,
+    log: Vec<&'static str>,
+    latencies: Vec<Nanos>,
+    held: Vec<(EndpointId, Segment)>,
+    woken: Vec<(EndpointId, bool)>,
 }
 
 impl World {
@@ -60,6 +102,7 @@ impl World {
         let stream = |component: &str| Stream::new(seed, component);
         let plan = Plan::new(&cell, rep, options)?;
         let connections = plan.list.len();
+        let accounts = if options.accounts { connections } else { 0 };
         let types = [&cell.sender, &cell.receiver].map(|spec| HostType::new(spec, &cell));
         let crosses = host::crosses(&cell);
         // The hosts' ticks stand in no fixed relation to the run's start.
@@ -79,42 +122,41 @@ impl World {
                 way(Direction::Back, Side::Sender),
                 way(Direction::Forward, Side::Receiver),
             ],
-            ends: Ends {
-                cell: cell.clone(),
-                rep,
-                options: options.clone(),
-                types,
-                plan,
-                hosts: Default::default(),
-                free_hosts: Default::default(),
-                flows: Flows::new(connections),
-                closing: Closing::default(),
-                machines: Default::default(),
-                crosses,
-                events: EventQueue::new(connections),
-                slab: Slab::default(),
-                boot_ns,
-                now_ns: boot_ns,
-                until_ns: boot_ns,
-                seat,
-                clocks: Default::default(),
-                changed: FlowSet::new(connections),
-                unfinished: connections,
-                rows: Rows::default(),
-                accounts: Vec::new(),
-                output: Output::default(),
-                out: Vec::new(),
-                sends: EndpointId::new(0, Side::Sender),
-                turns: Vec::new(),
-                numbers: Vec::new(),
-                log: Vec::new(),
-                latencies: Vec::new(),
-                held: Vec::new(),
-                woken: Vec::new(),
+            cell: cell.clone(),
+            rep,
+            options: options.clone(),
+            types,
+            plan,
+            late: Default::default(),
+            free_hosts: Default::default(),
+            conns: Connections::new(connections),
+            closing: Closing::default(),
+            machines: Default::default(),
+            crosses,
+            events: EventQueue::new(connections),
+            boot_ns,
+            now_ns: boot_ns,
+            until_ns: boot_ns,
+            seat,
+            clocks: Default::default(),
+            changed: FlowSet::new(connections),
+            unfinished: connections,
+            rows: Rows::default(),
+            output: Output {
+                accounts: vec![Account::default(); accounts],
+                ..Output::default()
             },
+            out: Vec::new(),
+            sends: EndpointId::new(0, Side::Sender),
+            turns: Vec::new(),
+            numbers: Vec::new(),
+            log: Vec::new(),
+            latencies: Vec::new(),
+            held: Vec::new(),
+            woken: Vec::new(),
         };
         world.announce();
-        let events = &mut world.ends.events;
+        let events = &mut world.events;
         events.push(boot_ns + cell.sample_interval.0, Target::Sample);
         if cell.warmup > Nanos::ZERO {
             events.push(boot_ns + cell.warmup.0, Target::Warm);
@@ -131,71 +173,72 @@ impl World {
 
     /// Runs to the end, or until `progress` says so.
     pub fn run(mut self, progress: &mut Progress) -> Output {
-        self.advance(self.ends.cell.duration, progress);
+        self.advance(self.cell.duration, progress);
         self.finish()
     }
 
     /// What the algorithms are doing.
     pub fn under_way(&self) -> Arc<UnderWay> {
-        self.ends.plan.under_way.clone()
+        self.plan.under_way.clone()
     }
 
     /// What the hosts' clocks read at the start, ns.
     pub fn boot_ns(&self) -> u64 {
-        self.ends.boot_ns
+        self.boot_ns
     }
 
     /// The time reached, after the start.
     pub fn now(&self) -> Nanos {
-        Nanos(self.ends.now_ns - self.ends.boot_ns)
+        Nanos(self.now_ns - self.boot_ns)
     }
 
     /// The rows that nobody took, which may be taken.
     pub fn rows(&mut self) -> &mut Rows {
-        &mut self.ends.rows
+        &mut self.rows
     }
 
     /// Has the duration passed, or is every flow's work complete?
     pub fn is_over(&self) -> bool {
-        self.ends.unfinished == 0 || self.now() >= self.ends.cell.duration
+        self.unfinished == 0 || self.now() >= self.cell.duration
     }
 
     /// What the hosts do at an instant comes before what arrives at it: an interrupt takes its time.
     fn advance(&mut self, until: Nanos, progress: &mut Progress) {
-        self.ends.until_ns = self.ends.boot_ns + until.min(self.ends.cell.duration).0;
+        self.until_ns = self.boot_ns + until.min(self.cell.duration).0;
         let mut until_progress = EVENTS_PER_PROGRESS;
-        while self.ends.unfinished > 0 {
+        while self.unfinished > 0 {
             let [back, forward] = [self.ways[0].next(), self.ways[1].next()];
             let side = match forward <= back {
                 true => Side::Receiver,
                 false => Side::Sender,
             };
             let path_ns = self.ways[side as usize].next().at_ns();
-            let host_ns = self.ends.events.next_ns();
+            let host_ns = self.events.next_ns();
             let at_ns = path_ns.min(host_ns);
-            if at_ns > self.ends.until_ns {
-                self.ends.now_ns = self.ends.until_ns.max(self.ends.now_ns);
+            if at_ns > self.until_ns {
+                self.now_ns = self.until_ns.max(self.now_ns);
                 return;
             }
-            debug_assert!(at_ns >= self.ends.now_ns, "it is in the past");
-            self.ends.now_ns = at_ns;
+            debug_assert!(at_ns >= self.now_ns, "it is in the past");
+            self.now_ns = at_ns;
             if path_ns < host_ns {
                 let (way, mut passage) = self.way_to(side);
                 way.step(&mut passage);
+                self.deliver(side);
                 self.send_out();
             } else {
                 self.do_next();
             }
-            if unlikely(self.ends.events.has_end()) {
-                self.run_on(self.ends.until_ns);
+            if unlikely(self.events.has_end()) {
+                self.run_on(self.until_ns);
             }
-            if self.ends.closing.is_due() {
+            if self.closing.is_due() {
                 self.reap();
             }
             until_progress -= 1;
             if until_progress == 0 {
                 until_progress = EVENTS_PER_PROGRESS;
-                if !progress(self.now(), &mut self.ends.rows) {
+                if !progress(self.now(), &mut self.rows) {
                     return;
                 }
             }
@@ -206,30 +249,30 @@ impl World {
     #[inline(never)]
     fn run_on(&mut self, until_ns: u64) {
         for _ in 0..ENDS_IN_A_ROW {
-            if self.ends.unfinished == 0 {
+            if self.unfinished == 0 {
                 break;
             }
             let [back_ns, forward_ns] =
                 [&self.ways[0], &self.ways[1]].map(|way| way.next().at_ns());
             let most_ns = back_ns.min(forward_ns).min(until_ns);
-            let Some((at_ns, cpu)) = self.ends.events.take_end(most_ns) else {
+            let Some((at_ns, cpu)) = self.events.take_end(most_ns) else {
                 break;
             };
-            self.ends.now_ns = at_ns;
+            self.now_ns = at_ns;
             self.end_first_job(cpu);
-            debug_assert!(self.ends.out.is_empty(), "a job's packets leave with it");
-            if !self.ends.events.has_end() {
+            debug_assert!(self.out.is_empty(), "a job's packets leave with it");
+            if !self.events.has_end() {
                 break;
             }
         }
-        self.ends.events.leave_ends();
+        self.events.leave_ends();
     }
 
     /// The way toward that side, and who is told what happens there.
     #[inline]
     fn way_to(&mut self, side: Side) -> (&mut Way<()>, Passage<'_>) {
         let passage = Passage {
-            ends: &mut self.ends,
+            conns: &mut self.conns,
             side,
         };
         (&mut self.ways[side as usize], passage)
@@ -239,26 +282,26 @@ impl World {
     /// into the nearest cache.
     #[inline(never)]
     fn do_next(&mut self) {
-        let target = self.ends.events.take();
+        let target = self.events.take();
         self.dispatch(target);
         self.send_out();
-        self.ends.events.done();
+        self.events.done();
     }
 
     fn dispatch(&mut self, target: Target) {
         match target {
-            Target::Work(id, Work::Timer) => self.ends.on_timer(id),
-            Target::Work(id, Work::App) => self.ends.on_app(id),
+            Target::Work(id, Work::Timer) => self.on_timer(id),
+            Target::Work(id, Work::App) => self.on_app(id),
             Target::Work(id, Work::Transmit) => self.release(id),
             Target::Cpu(cpu) => self.end_job(cpu),
             Target::Tick => {
-                let due = self.ends.events.take_tick(self.ends.now_ns);
+                let due = self.events.take_tick(self.now_ns);
                 for (place, &id) in due.iter().enumerate() {
-                    let (next, now_ns) = (&due[place + 1..], self.ends.now_ns);
-                    self.ends.flows.expect_timers(next, now_ns);
-                    self.ends.on_timer(id);
+                    let (next, now_ns) = (&due[place + 1..], self.now_ns);
+                    self.conns.flows.expect_timers(next, now_ns);
+                    self.on_timer(id);
                 }
-                self.ends.events.recycle(due);
+                self.events.recycle(due);
             }
             _ => self.dispatch_rare(target),
         }
@@ -266,31 +309,31 @@ impl World {
 
     #[inline(never)]
     fn dispatch_rare(&mut self, target: Target) {
-        let now_ns = self.ends.now_ns;
+        let now_ns = self.now_ns;
         match target {
             Target::Work(..) | Target::Tick | Target::Cpu(_) => {}
             Target::Late(id) => self.release_late(id),
-            Target::Reported(queue) => self.ends.interrupt_for_sent(queue),
-            Target::Napi(queue) => self.ends.on_napi(queue),
+            Target::Reported(queue) => self.interrupt_for_sent(queue),
+            Target::Napi(queue) => self.on_napi(queue),
             Target::Open(flow) => self.open(flow),
             Target::Warm => {
                 self.settle(now_ns - 1);
-                self.ends.count_polling();
-                self.ends.machines.warm();
-                for flow in self.ends.flows.iter_mut() {
+                self.count_polling();
+                self.machines.warm();
+                for flow in self.conns.flows.iter_mut() {
                     // A transfer, and what is complete, counts as a whole.
                     if flow.open_ns <= now_ns && !flow.measured && flow.completed_ns().is_none() {
                         flow.start_measuring(now_ns);
                     }
                 }
-                self.ends.remember_busy();
+                self.remember_busy();
             }
             Target::Sample => {
                 self.settle(now_ns - 1);
                 self.sample();
-                self.ends.closing.sampled();
-                let next_ns = now_ns + self.ends.cell.sample_interval.0;
-                self.ends.events.push(next_ns, Target::Sample);
+                self.closing.sampled();
+                let next_ns = now_ns + self.cell.sample_interval.0;
+                self.events.push(next_ns, Target::Sample);
             }
         }
     }

@@ -12,7 +12,7 @@ impl World {
     /// The host of the end that has sent takes what it sent.
     #[inline(always)]
     pub(super) fn send_out(&mut self) {
-        if !self.ends.out.is_empty() {
+        if !self.out.is_empty() {
             self.take_sent();
         }
     }
@@ -20,12 +20,12 @@ impl World {
     #[inline(always)]
     fn take_sent(&mut self) {
         // One packet of one end is what there is most of the time.
-        if let ([handle], []) = (&self.ends.out[..], &self.ends.turns[..]) {
-            let (from, handle) = (self.ends.sends, *handle);
-            self.ends.out.clear();
-            let segment = self.ends.slab.get(handle);
+        if let ([handle], []) = (&self.out[..], &self.turns[..]) {
+            let (from, handle) = (self.sends, *handle);
+            self.out.clear();
+            let segment = self.conns.slab.get(handle);
             let (packets, departure_ns) = (segment.packets, segment.departure_ns);
-            self.ends.flows[from.flow() as usize].under_way += u32::from(packets);
+            self.conns.flows[from.flow() as usize].under_way += u32::from(packets);
             return self.take(from, handle, departure_ns);
         }
         self.take_all_sent();
@@ -33,27 +33,27 @@ impl World {
 
     #[inline(never)]
     fn take_all_sent(&mut self) {
-        let mut out = std::mem::take(&mut self.ends.out);
-        let mut turns = std::mem::take(&mut self.ends.turns);
-        turns.push((self.ends.sends, out.len()));
+        let mut out = std::mem::take(&mut self.out);
+        let mut turns = std::mem::take(&mut self.turns);
+        turns.push((self.sends, out.len()));
         let mut begin = 0;
         for (from, end) in turns.drain(..) {
             let sent = out[begin..end].iter();
-            let sent = sent.map(|&handle| u32::from(self.ends.slab.get(handle).packets));
-            self.ends.flows[from.flow() as usize].under_way += sent.sum::<u32>();
+            let sent = sent.map(|&handle| u32::from(self.conns.slab.get(handle).packets));
+            self.conns.flows[from.flow() as usize].under_way += sent.sum::<u32>();
             for &handle in &out[begin..end] {
-                let departure_ns = self.ends.slab.get(handle).departure_ns;
+                let departure_ns = self.conns.slab.get(handle).departure_ns;
                 self.take(from, handle, departure_ns);
             }
             begin = end;
         }
         out.clear();
-        (self.ends.out, self.ends.turns) = (out, turns);
+        (self.out, self.turns) = (out, turns);
     }
 
     #[inline(always)]
     fn take(&mut self, from: EndpointId, handle: u32, departure_ns: u64) {
-        if likely(departure_ns <= self.ends.now_ns) {
+        if likely(departure_ns <= self.now_ns) {
             return self.leave_stack(from, handle);
         }
         self.hold(from, handle, departure_ns);
@@ -62,50 +62,48 @@ impl World {
     /// The qdisc holds a packet until then.
     #[inline(never)]
     pub(super) fn hold(&mut self, from: EndpointId, handle: u32, departure_ns: u64) {
-        let flow = &mut self.ends.flows[from.flow() as usize];
+        let flow = &mut self.conns.flows[from.flow() as usize];
         let egress = &mut flow.end(from.side()).egress;
         if egress.is_empty() {
             let transmit = Target::Work(from, Work::Transmit);
-            self.ends.events.push(departure_ns, transmit);
+            self.events.push(departure_ns, transmit);
         }
         egress.push_back((departure_ns, handle));
     }
 
     /// The qdisc releases what is due.
     pub(super) fn release(&mut self, from: EndpointId) {
-        if self.ends.has_machine(from.side()) {
-            return self.ends.fire_qdisc(from);
+        if self.has_machine(from.side()) {
+            return self.fire_qdisc(from);
         }
         let mut bytes = 0;
         loop {
-            let egress = &mut self.ends.flows[from.flow() as usize]
+            let egress = &mut self.conns.flows[from.flow() as usize]
                 .end(from.side())
                 .egress;
             match egress.front() {
-                Some(&(departure_ns, handle)) if departure_ns <= self.ends.now_ns => {
+                Some(&(departure_ns, handle)) if departure_ns <= self.now_ns => {
                     egress.pop_front();
-                    bytes += self.ends.slab.get(handle).ip_bytes();
+                    bytes += self.conns.slab.get(handle).ip_bytes();
                     self.leave_stack(from, handle);
                 }
                 Some(&(departure_ns, _)) => {
-                    self.ends
-                        .events
+                    self.events
                         .push(departure_ns, Target::Work(from, Work::Transmit));
                     break;
                 }
                 None => break,
             }
         }
-        self.ends
-            .with_endpoint(from, |tcp, cx| tcp.on_sent(cx, bytes));
+        self.with_endpoint(from, |tcp, cx| tcp.on_sent(cx, bytes));
     }
 
     #[inline(always)]
     pub(super) fn leave_stack(&mut self, from: EndpointId, handle: u32) {
-        if unlikely(self.ends.crosses) {
-            return self.ends.cross(from, handle);
+        if unlikely(self.crosses) {
+            return self.cross(from, handle);
         }
-        match self.ends.types[from.side() as usize].noise {
+        match self.types[from.side() as usize].noise {
             Nanos::ZERO => self.enter_path(from, handle),
             _ => self.send_late(from, handle),
         }
@@ -114,30 +112,30 @@ impl World {
     /// Packets of several ends wait in the order in which they were sent.
     #[cold]
     fn send_late(&mut self, from: EndpointId, handle: u32) {
-        let host = self.ends.flows[from.flow() as usize].hosts[from.side() as usize];
+        let host = self.conns.flows[from.flow() as usize].hosts[from.side() as usize];
         let id = HostId::new(host, from.side());
-        let now_ns = self.ends.now_ns;
-        let late = self.ends.late(id);
+        let now_ns = self.now_ns;
+        let late = self.late(id);
         let leaves_ns = late.leaves_ns(now_ns);
         let was_empty = late.waiting.is_empty();
         late.waiting.push_back((leaves_ns, from, handle));
         if was_empty {
-            self.ends.events.push(leaves_ns, Target::Late(id));
+            self.events.push(leaves_ns, Target::Late(id));
         }
     }
 
     /// A late host sends what is due.
     pub(super) fn release_late(&mut self, id: HostId) {
         loop {
-            let now_ns = self.ends.now_ns;
-            let late = self.ends.late(id);
+            let now_ns = self.now_ns;
+            let late = self.late(id);
             match late.waiting.front() {
                 Some(&(leaves_ns, from, handle)) if leaves_ns <= now_ns => {
                     late.waiting.pop_front();
                     self.enter_path(from, handle);
                 }
                 Some(&(leaves_ns, ..)) => {
-                    return self.ends.events.push(leaves_ns, Target::Late(id));
+                    return self.events.push(leaves_ns, Target::Late(id));
                 }
                 None => return,
             }
@@ -147,13 +145,13 @@ impl World {
     #[inline(always)]
     fn enter_path(&mut self, from: EndpointId, handle: u32) {
         let is_data = from.side() == Side::Sender;
-        if self.ends.options.capture && is_data {
-            self.ends.capture_sent(from.flow(), handle);
+        if self.options.capture && is_data {
+            self.capture_sent(from.flow(), handle);
         }
-        let segment = self.ends.slab.get(handle);
+        let segment = self.conns.slab.get(handle);
         let pkts = u32::from(segment.packets);
         if is_data && segment.payload_bytes > 0 {
-            self.ends.output.data_packets += u64::from(pkts);
+            self.output.data_packets += u64::from(pkts);
         }
         let to = from.side().other();
         let way = &mut self.ways[to as usize];
@@ -164,7 +162,7 @@ impl World {
                 pkts,
                 note: (),
             };
-            return way.pass(self.ends.now_ns, passing);
+            return way.pass(self.now_ns, passing);
         }
         self.enter_in_trains(from, handle, pkts);
     }
@@ -180,7 +178,7 @@ impl World {
             return self.enter_train(from, handle);
         }
         for _ in 1..pkts {
-            let first = self.ends.slab.cut(handle, 1);
+            let first = self.conns.slab.cut(handle, 1);
             self.enter_train(from, first);
         }
         self.enter_train(from, handle);
@@ -192,7 +190,7 @@ impl World {
         for left in (1..=pkts).rev() {
             let first = match left {
                 1 => handle,
-                _ => self.ends.slab.cut(handle, 1),
+                _ => self.conns.slab.cut(handle, 1),
             };
             let train = self.train(from, first);
             self.way_to(from.side().other()).1.lost(&train.packet);
@@ -202,7 +200,7 @@ impl World {
     #[inline(always)]
     fn enter_train(&mut self, from: EndpointId, handle: u32) {
         let train = self.train(from, handle);
-        let now_ns = self.ends.now_ns;
+        let now_ns = self.now_ns;
         let (way, mut passage) = self.way_to(from.side().other());
         way.enter(now_ns, train, &mut passage);
     }
@@ -210,20 +208,20 @@ impl World {
     /// A segment as the path sees it.
     #[inline(always)]
     fn train(&self, from: EndpointId, handle: u32) -> Train {
-        let segment = self.ends.slab.get(handle);
+        let segment = self.conns.slab.get(handle);
         let pkts = u32::from(segment.packets);
-        let overhead_bytes = segment.head_bytes() + self.ends.cell.path.overhead_bytes;
+        let overhead_bytes = segment.head_bytes() + self.cell.path.overhead_bytes;
         let before_last_bytes = segment.payload_of(pkts - 1);
         let packet = Packet {
             handle,
             bytes: overhead_bytes + segment.payload_of(1),
             flow: from.flow(),
             hosts: [from.side(), from.side().other()]
-                .map(|side| self.ends.types[side as usize].host_of(from.flow())),
+                .map(|side| self.types[side as usize].host_of(from.flow())),
             ecn: segment.ecn,
             dscp: 0,
             pure_ack: segment.is_pure_ack().then_some(segment.ack as u32),
-            enqueued: Nanos(self.ends.now_ns),
+            enqueued: Nanos(self.now_ns),
         };
         Train {
             packet,

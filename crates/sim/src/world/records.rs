@@ -7,14 +7,13 @@ use knee_tables::{Event, KeptSamples, QueueSample, Samples, Table, position};
 use knee_units::Nanos;
 
 use super::World;
-use super::ends::Ends;
 use crate::event::Side;
 use crate::flow::{Flow, RowId};
 use crate::{Account, CapturedPacket, Output, Rows};
 use knee_tcp::segment::Segment;
 use knee_tcp::{HostConf, Limit};
 
-impl Ends {
+impl World {
     fn t_ns(&self) -> i64 {
         (self.now_ns - self.boot_ns) as i64
     }
@@ -47,7 +46,7 @@ impl Ends {
 
     #[cold]
     pub(super) fn capture_sent(&mut self, flow: u32, handle: u32) {
-        let pkts = self.slab.get(handle).packets.into();
+        let pkts = self.conns.slab.get(handle).packets.into();
         self.capture_packets(flow, true, handle, 0..pkts);
     }
 
@@ -63,7 +62,7 @@ impl Ends {
 
     /// Of the packets that a handle stands for, those at these places.
     fn capture_packets(&mut self, flow: u32, outbound: bool, handle: u32, pkts: Range<u32>) {
-        let mut train = self.slab.get(handle).clone();
+        let mut train = self.conns.slab.get(handle).clone();
         for place in 0..pkts.end {
             let packet = train.cut(1);
             if pkts.contains(&place) {
@@ -72,9 +71,9 @@ impl Ends {
         }
     }
 
-    fn sample(&mut self, queues: impl Iterator<Item = QueueSample>) {
+    pub(super) fn sample(&mut self) {
         let (cell, rep, t_ns) = (self.cell.index as i32, self.rep as i32, self.t_ns());
-        for row in queues {
+        for row in self.ways[Side::Receiver as usize].sample(self.now_ns) {
             self.rows.queue.push(QueueSample {
                 cell,
                 rep,
@@ -91,12 +90,12 @@ impl Ends {
         }
         for (place, &number) in numbers.iter().enumerate() {
             if let Some(&soon) = numbers.get(place + 2) {
-                self.flows[soon as usize].fetch_sampled();
+                self.conns.flows[soon as usize].fetch_sampled();
             }
             push_sample(
                 &mut self.rows.samples,
                 self.cell.samples,
-                &self.flows[number as usize],
+                &self.conns.flows[number as usize],
                 &self.types[0].tcp,
                 self.now_ns,
                 (cell, rep, t_ns, number as i32),
@@ -104,47 +103,31 @@ impl Ends {
         }
         numbers.clear();
         self.numbers = numbers;
-    }
-}
-
-impl World {
-    pub(super) fn sample(&mut self) {
-        let queues = self.ways[Side::Receiver as usize].sample(self.ends.now_ns);
-        self.ends.sample(queues);
-        self.ends.sample_cpus();
-        self.ends.look_at_processors();
+        self.sample_cpus();
+        self.look_at_processors();
     }
 
     /// The last samples, the flows' rows and the account of every byte.
     pub fn finish(mut self) -> Output {
         self.begin_rest();
-        let now_ns = self.ends.now_ns;
-        for flow in self.ends.flows.iter_mut() {
+        let now_ns = self.now_ns;
+        for flow in self.conns.flows.iter_mut() {
             for end in &mut flow.ends {
                 end.tcp.settle(now_ns);
             }
         }
         self.settle(now_ns);
-        self.ends.machines.next_rows_ns = 0;
+        self.machines.next_rows_ns = 0;
         self.sample();
         let on_path = self.ways[Side::Receiver as usize].drain(now_ns);
-        self.ends.finish(&on_path)
-    }
-}
-
-impl Ends {
-    /// `on_path`: flow, handle and number of packets of all that is under way to the receiver.
-    fn finish(mut self, on_path: &[(u32, u32, u32)]) -> Output {
-        let mut under_way = vec![0u64; self.flows.count()];
-        let late = self.hosts[Side::Sender as usize].iter();
-        let late = late
-            .flat_map(|host| &host.late)
-            .flat_map(|late| &late.waiting);
+        let mut under_way = vec![0u64; self.conns.flows.count()];
+        let late = self.late[Side::Sender as usize].iter().flatten();
+        let late = late.flat_map(|late| &late.waiting);
         for &(_, from, handle) in late {
-            under_way[from.flow() as usize] += u64::from(self.slab.get(handle).payload_bytes);
+            under_way[from.flow() as usize] += u64::from(self.conns.slab.get(handle).payload_bytes);
         }
-        for &(flow, handle, pkts) in on_path {
-            let segment = self.slab.take(handle, pkts);
+        for (flow, handle, pkts) in on_path {
+            let segment = self.conns.slab.take(handle, pkts);
             under_way[flow as usize] += u64::from(segment.payload_bytes);
         }
         for (to, payload_bytes) in self.drain_machines() {
@@ -154,10 +137,10 @@ impl Ends {
         }
         self.record_machines();
         for (number, on_way) in (0..).zip(under_way) {
-            if self.flows.has(number) {
-                let flow = self.flows.remove(number);
+            if self.conns.flows.has(number) {
+                let flow = self.conns.flows.remove(number);
                 let leaving = flow.ends[0].egress.iter();
-                let leaving = leaving.map(|&(_, handle)| self.slab.get(handle).payload_bytes);
+                let leaving = leaving.map(|&(_, handle)| self.conns.slab.get(handle).payload_bytes);
                 let leaving: u64 = leaving.map(u64::from).sum();
                 self.record(number, &flow, on_way + leaving);
             }
@@ -176,7 +159,6 @@ impl Ends {
             order.sort_unstable_by_key(|&row| flows.flow[row as usize]);
             flows.reorder(&order);
         }
-        self.accounts.sort_unstable_by_key(|(number, _)| *number);
         Output {
             flows,
             samples,
@@ -184,11 +166,6 @@ impl Ends {
             events,
             cpu,
             host_costs,
-            accounts: self
-                .accounts
-                .into_iter()
-                .map(|(_, account)| account)
-                .collect(),
             ..self.output
         }
     }
@@ -206,8 +183,8 @@ impl Ends {
             written_bytes: sender.written_bytes(),
             read_bytes: receiver.bytes_read(),
         };
-        if self.options.accounts {
-            self.accounts.push((number, account));
+        if let Some(place) = self.output.accounts.get_mut(number as usize) {
+            *place = account;
         }
         let spec = &self.cell.flows[flow.group as usize];
         let id = RowId {

@@ -3,7 +3,8 @@
 use knee_host::{Bundle, Cost, hash};
 use knee_units::{NEVER, Nanos};
 
-use super::super::ends::{Ends, Turn};
+use super::super::World;
+use super::super::ends::Turn;
 use super::READY;
 use crate::event::{EndpointId, Side};
 use crate::flow::Flow;
@@ -11,7 +12,7 @@ use crate::job::{Effect, Last};
 use crate::machine::{AppTurn, MOST_CALLS};
 use crate::processor::Processor;
 
-impl Ends {
+impl World {
     /// Has the application something to write, or to close?
     #[inline(always)]
     pub(super) fn has_work(&self, id: EndpointId, flow: &mut Flow) -> bool {
@@ -54,7 +55,7 @@ impl Ends {
 
     /// An application is to run, by no processor's doing: it opens, or a pause is over.
     pub(in crate::world) fn ask_app(&mut self, id: EndpointId) {
-        let end = self.flows[id.flow() as usize].end(id.side());
+        let end = self.conns.flows[id.flow() as usize].end(id.side());
         if std::mem::replace(&mut end.app_wakes_ns, READY) == READY {
             return;
         }
@@ -81,7 +82,7 @@ impl Ends {
         if waits {
             by.core.charge(Cost::WaitCall, 1);
         }
-        let Some(flow) = self.flows.try_remove(id.flow()) else {
+        let Some(flow) = self.conns.flows.try_remove(id.flow()) else {
             return self.sleeps_then(by, thread);
         };
         // Its thread is awake, so that nobody else has to do with that.

@@ -2,13 +2,13 @@
 
 use knee_host::Cost;
 
-use super::super::ends::Ends;
+use super::super::World;
 use crate::event::{EndpointId, Target};
 use crate::flow::Flow;
 use crate::job::Job;
 use crate::processor::Processor;
 
-impl Ends {
+impl World {
     /// An end has sent, from `first` on, on a processor whose transmit queue is another one. It changes to that, unless its
     /// packets might overtake each other: some wait in the old one, and some are not acked (netdev_pick_tx(), ooo_okay).
     pub(super) fn change_tx_queue(
@@ -23,7 +23,7 @@ impl Ends {
             return;
         }
         let sent = self.out[first..].iter();
-        let has_data = |handle: &&u32| self.slab.get(**handle).payload_bytes > 0;
+        let has_data = |handle: &&u32| self.conns.slab.get(**handle).payload_bytes > 0;
         let is_acked = end.tcp.skbs_out() <= sent.filter(has_data).count() as u64;
         let unreported = &self.machines.tx[end.tx_queue as usize].unreported;
         let waits = || !end.egress.is_empty() || unreported.iter().any(|(from, _)| *from == id);
@@ -37,11 +37,13 @@ impl Ends {
     pub(in crate::world) fn await_report(&mut self, cpu: u32, from: EndpointId, handle: u32) {
         let machine = self.machines.cpus[cpu].machine;
         let tx_coalesce_ns = self.conf_of(machine).tx_coalesce_ns;
-        let segment = self.slab.get(handle);
+        let segment = self.conns.slab.get(handle);
         if segment.payload_bytes == 0 {
             return;
         }
-        let queue = self.flows[from.flow() as usize].end(from.side()).tx_queue;
+        let queue = self.conns.flows[from.flow() as usize]
+            .end(from.side())
+            .tx_queue;
         let bytes = segment.ip_bytes();
         let unreported = &mut self.machines.tx[queue as usize].unreported;
         let is_first = unreported.is_empty();
@@ -81,7 +83,7 @@ impl Ends {
 
     /// Bytes of an end have left, and it sends on; while its application has the socket, that does so.
     pub(super) fn free(&mut self, by: &mut Processor, id: EndpointId, bytes: u32) {
-        if !self.flows.has(id.flow()) {
+        if !self.conns.flows.has(id.flow()) {
             return;
         }
         if self.is_owned(by, id) {

@@ -2,13 +2,13 @@
 
 use knee_units::NEVER;
 
-use super::super::ends::Ends;
+use super::super::World;
 use crate::event::Target;
 use crate::job::Job;
 use crate::napi::Cause;
 use crate::processor::Processor;
 
-impl Ends {
+impl World {
     /// A queue's NIC is to interrupt for its packets, at once or when it has gathered for long enough.
     pub(super) fn interrupt(&mut self, queue: u32) {
         let of = &mut self.machines.queues[queue as usize];

@@ -8,7 +8,7 @@ use knee_scenario::GroTable;
 use knee_tcp::segment::Segment;
 use knee_units::NEVER;
 
-use super::super::ends::Ends;
+use super::super::World;
 use crate::event::{EndpointId, Side};
 use crate::gro::lists::GroLists;
 use crate::gro::{self, Batch};
@@ -23,7 +23,7 @@ const GRO_KEEPS_TICK_NS: u64 = 1_000_000;
 /// A packet of a batch is announced when this many stand between it and the one at work.
 const SOON: usize = 1;
 
-impl Ends {
+impl World {
     /// Packets come to the NIC of a host.
     #[inline(always)]
     pub(in crate::world) fn reach_machine(&mut self, side: Side, packets: &[Passing<()>]) {
@@ -35,7 +35,7 @@ impl Ends {
 
     #[inline(never)]
     fn reach_queues(&mut self, side: Side, packets: &[Passing<()>]) {
-        let are_many = self.flows.are_many();
+        let are_many = self.conns.flows.are_many();
         for (place, &passing) in packets.iter().enumerate() {
             if are_many {
                 self.fetch_behind(side, &packets[place + 1..]);
@@ -46,11 +46,11 @@ impl Ends {
 
     #[inline(always)]
     fn reach_queue(&mut self, side: Side, passing: Passing<()>) {
-        let queue = self.flows[passing.flow as usize].ends[side as usize].rx_queue;
+        let queue = self.conns.flows[passing.flow as usize].ends[side as usize].rx_queue;
         let of = &self.machines.queues[queue as usize];
         let begins = !of.ring.polled
             && passing.pkts <= of.at_once_pkts
-            && gro::is_one(&self.slab, &passing, of.gro)
+            && gro::is_one(&self.conns.slab, &passing, of.gro)
             && self.poll_at_once((of.cpu, of.gro), queue, side, passing);
         if !begins {
             self.put_into_ring(side, queue, passing);
@@ -73,10 +73,10 @@ impl Ends {
     /// Asks for what the packets of a batch need that come next.
     fn fetch_behind(&self, side: Side, behind: &[Passing<()>]) {
         if let Some(next) = behind.first() {
-            self.fetch(side, next, true);
+            self.conns.flows.fetch(&self.conns.slab, side, next, true);
         }
         if let Some(soon) = behind.get(SOON) {
-            self.fetch(side, soon, false);
+            self.conns.flows.fetch(&self.conns.slab, side, soon, false);
         }
     }
 
@@ -95,7 +95,7 @@ impl Ends {
             self.machines.cpus.put_back(by);
             return false;
         }
-        self.slab.fetch(passing.handle);
+        self.conns.slab.fetch(passing.handle);
         let rested_ns = by.core.begin_at_once(self.now_ns);
         by.at_once_pkts = passing.pkts;
         by.charge_poll_at_once(passing.pkts, gro, rested_ns);
@@ -124,20 +124,20 @@ impl Ends {
             return Some(passing);
         }
         let fits = (room > 0).then(|| Passing {
-            handle: self.slab.cut(passing.handle, room),
+            handle: self.conns.slab.cut(passing.handle, room),
             pkts: room,
             ..passing
         });
-        let lost = self.slab.take(passing.handle, passing.pkts - room);
+        let lost = self.conns.slab.take(passing.handle, passing.pkts - room);
         let cpu = self.machines.queues[queue as usize].cpu;
         self.machines.cpus[cpu].counts.ring_drops += u64::from(passing.pkts - room);
-        self.lose(EndpointId::new(passing.flow, side), &lost);
+        self.lose_arrived(EndpointId::new(passing.flow, side), &lost);
         fits
     }
 
     /// A host drops a packet that has arrived.
-    fn lose(&mut self, to: EndpointId, segment: &Segment) {
-        let flow = &mut self.flows[to.flow() as usize];
+    fn lose_arrived(&mut self, to: EndpointId, segment: &Segment) {
+        let flow = &mut self.conns.flows[to.flow() as usize];
         flow.under_way -= u32::from(segment.packets);
         if to.side() == Side::Receiver {
             flow.dropped_bytes += u64::from(segment.payload_bytes);
@@ -146,7 +146,7 @@ impl Ends {
 
     /// The processor that a packet goes on at, by RPS and RFS (get_rps_cpu()); `None`: here, without a backlog.
     pub(super) fn steer(&mut self, by: &Processor, to: EndpointId) -> Option<u32> {
-        let Ends {
+        let World {
             machines, types, ..
         } = self;
         let of = &mut machines.list[by.machine as usize];
@@ -201,9 +201,9 @@ impl Ends {
         };
         if drops {
             of_target.counts.backlog_drops += 1;
-            let packets = self.slab.get(handle).packets;
-            let segment = self.slab.take(handle, packets.into());
-            self.lose(to, &segment);
+            let packets = self.conns.slab.get(handle).packets;
+            let segment = self.conns.slab.take(handle, packets.into());
+            self.lose_arrived(to, &segment);
             return None;
         }
         of_target.backlog = (came + 1, waits + 1);
@@ -220,7 +220,7 @@ impl Ends {
     /// NAPI polls a queue: its packets go up, here or where they are steered to.
     pub(super) fn poll(&mut self, by: &mut Processor, queue: u32, cause: Cause) {
         let mut polled = std::mem::take(&mut self.machines.polled);
-        let slab = &mut self.slab;
+        let slab = &mut self.conns.slab;
         let of = &mut self.machines.queues[queue as usize];
         let side = of.side;
         let pkts = of.ring.poll(NAPI_WEIGHT, &mut polled, |passing, pkts| {
@@ -252,7 +252,11 @@ impl Ends {
                 let mut batch = Batch::new(&polled);
                 while let Some(next) = batch.peek() {
                     let to = EndpointId::new(next.flow, side);
-                    ups.extend(batch.first(&mut self.slab, false).map(|one| (to, one)));
+                    ups.extend(
+                        batch
+                            .first(&mut self.conns.slab, false)
+                            .map(|one| (to, one)),
+                    );
                 }
                 self.complete(queue, false);
             }
@@ -289,13 +293,13 @@ impl Ends {
             if let Some(place) = held.place(to) {
                 let into = held.at(place);
                 let before = into.packets;
-                if batch.merge(into, &mut self.slab) {
+                if batch.merge(into, &mut self.conns.slab) {
                     compared += length * u64::from(into.packets - before);
                     continue;
                 }
                 ups.push(held.remove(place));
             }
-            let Some(segment) = batch.first(&mut self.slab, true) else {
+            let Some(segment) = batch.first(&mut self.conns.slab, true) else {
                 break;
             };
             compared += length * u64::from(segment.packets);
@@ -328,7 +332,7 @@ impl Ends {
             for (to, segment) in ups.drain(..) {
                 // One that nothing is known of goes on here, through the backlog as the others.
                 let target = self.steer(by, to).unwrap_or(by.number);
-                let handle = self.slab.insert(segment);
+                let handle = self.conns.slab.insert(segment);
                 if let Some(up) = self.put_into_backlog(by, target, to, handle) {
                     by.outcome.push(Effect::Raise(target, Job::Up(up)));
                 }
@@ -341,7 +345,7 @@ impl Ends {
         for (to, segment) in ups.drain(1.min(ups.len())..).rev() {
             let up = Up {
                 to,
-                handle: self.slab.insert(segment),
+                handle: self.conns.slab.insert(segment),
                 from: Came::Poll,
                 ends_poll: ends_poll.take(),
             };
@@ -351,7 +355,7 @@ impl Ends {
             by.climb(Came::Poll, segment.packets.into());
             self.touch_app(by, to);
             let packets = segment.packets.into();
-            let handle = self.slab.insert(segment);
+            let handle = self.conns.slab.insert(segment);
             self.enter_socket(by, to, (handle, packets), true);
         }
         if let Some(queue) = ends_poll {
@@ -368,15 +372,16 @@ impl Ends {
         (handle, packets): (u32, u32),
         waits: bool,
     ) {
-        let flow = self.flows.remove(to.flow());
+        let flow = self.conns.flows.remove(to.flow());
         let mut turn = self.begin_with(to, flow);
         if waits && turn.flow.end(to.side()).is_owned {
-            self.flows
+            self.conns
+                .flows
                 .insert(to.flow(), ManuallyDrop::into_inner(turn.flow));
             return self.wait_for_socket(by, to, handle, packets);
         }
         let first = self.out.len();
-        let segment = self.slab.take(handle, packets);
+        let segment = self.conns.slab.take(handle, packets);
         let has_data = segment.payload_bytes > 0;
         turn.flow.under_way -= u32::from(segment.packets);
         let end = turn.flow.end(to.side());
@@ -405,12 +410,12 @@ impl Ends {
     /// A packet that has gone up within its poll's job waits for its socket's lock.
     #[inline(never)]
     fn wait_for_socket(&mut self, by: &mut Processor, to: EndpointId, handle: u32, packets: u32) {
-        let is_whole = packets == u32::from(self.slab.get(handle).packets);
+        let is_whole = packets == u32::from(self.conns.slab.get(handle).packets);
         let up = Up {
             to,
             handle: match is_whole {
                 true => handle,
-                false => self.slab.cut(handle, packets),
+                false => self.conns.slab.cut(handle, packets),
             },
             from: Came::Poll,
             ends_poll: None,

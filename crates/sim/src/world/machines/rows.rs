@@ -3,7 +3,8 @@
 use knee_host::{COSTS, Class, Spent};
 use knee_tables::CpuSample;
 
-use super::super::ends::Ends;
+use super::super::World;
+use super::super::passage::Connections;
 use crate::event::{EndpointId, Side};
 use crate::job::{Effect, Job, Outcome};
 use crate::processor::Counts;
@@ -11,7 +12,7 @@ use crate::processor::Counts;
 /// How often the table `cpu` has rows, as a lab's.
 const CPU_INTERVAL_NS: u64 = 100_000_000;
 
-impl Ends {
+impl World {
     /// How tables tell a machine with the settings of a side: by that, unless it is the machine of both.
     fn label_of(&self, side: Side) -> &'static str {
         match self.crosses {
@@ -110,7 +111,11 @@ impl Ends {
     /// Every packet that waits in a machine, for a final account: flow, side and payload.
     pub(in crate::world) fn drain_machines(&mut self) -> Vec<(EndpointId, u32)> {
         let mut found = Vec::new();
-        let Ends { machines, slab, .. } = self;
+        let World {
+            machines,
+            conns: Connections { slab, .. },
+            ..
+        } = self;
         for queue in &mut machines.queues {
             let side = queue.side;
             for passing in queue.ring.drain() {

@@ -1,11 +1,11 @@
 //! Finds the connections that a saturated processor holds up, whatever TCP waits for.
 
-use super::super::ends::Ends;
+use super::super::World;
 
 /// Of the time since the last look. What is left are the pauses between interrupts of a processor that has no time.
 const BUSY: f64 = 0.95;
 
-impl Ends {
+impl World {
     /// Asks of every connection whether a processor held it up since the last look.
     pub(in crate::world) fn look_at_processors(&mut self) {
         if self.machines.cpus.count() == 0 || self.now_ns == self.machines.looked.0 {
@@ -13,7 +13,7 @@ impl Ends {
         }
         let busy = self.busy_cpus();
         let (machines, types) = (&self.machines, &self.types);
-        for flow in self.flows.iter_mut() {
+        for flow in self.conns.flows.iter_mut() {
             let is_held_up = flow.ends.iter().zip(types).any(|(end, of)| {
                 let thread = || machines.apps[end.thread as usize].cpu;
                 let queue = || machines.queues[end.rx_queue as usize].cpu;

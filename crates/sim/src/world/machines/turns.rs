@@ -3,7 +3,7 @@
 use knee_host::{Bundle, Done, Next};
 use knee_scenario::Reception;
 
-use super::super::ends::Ends;
+use super::super::World;
 use crate::event::{EndpointId, Target};
 use crate::job::{Job, Last, Outcome};
 use crate::machine::{Machines, Queue};
@@ -14,7 +14,7 @@ pub(super) fn polls(queues: &[Queue], cpu: u32) -> bool {
     queues.iter().any(|queue| queue.cpu == cpu)
 }
 
-impl Ends {
+impl World {
     /// A processor out of its list, for a job that may begin. It has to be put back.
     #[inline(always)]
     pub(super) fn take_cpu(&mut self, cpu: u32) -> Taken {
@@ -245,8 +245,8 @@ impl Ends {
                     by.budget.begin(by.core.softirqs_since_ns());
                 }
             }
-            Last::Unlock(id) if self.flows.has(id.flow()) => {
-                self.flows[id.flow() as usize].end(id.side()).is_owned = true;
+            Last::Unlock(id) if self.conns.flows.has(id.flow()) => {
+                self.conns.flows[id.flow() as usize].end(id.side()).is_owned = true;
             }
             Last::Unlock(_) => {}
         }
@@ -274,7 +274,7 @@ impl Ends {
     fn run_job(&mut self, by: &mut Processor, job: Job) {
         match job {
             Job::Up(up) => {
-                by.climb(up.from, self.slab.get(up.handle).packets.into());
+                by.climb(up.from, self.conns.slab.get(up.handle).packets.into());
                 if self.is_owned(by, up.to) {
                     return self.defer(by, up.to, job, up.ends_poll);
                 }
@@ -289,7 +289,7 @@ impl Ends {
         match job {
             Job::Poll { queue, cause } => self.poll(by, queue, cause),
             Job::Up(up) => {
-                let packets = self.slab.get(up.handle).packets.into();
+                let packets = self.conns.slab.get(up.handle).packets.into();
                 self.enter_socket(by, up.to, (up.handle, packets), false);
                 if let Some(queue) = up.ends_poll {
                     by.outcome.last = Last::Polled(queue);
@@ -365,18 +365,18 @@ impl Ends {
     /// that one's processor may be done by now.
     #[inline(always)]
     pub(super) fn is_owned(&mut self, by: &Processor, id: EndpointId) -> bool {
-        if !self.flows.has(id.flow()) {
+        if !self.conns.flows.has(id.flow()) {
             return false;
         }
         self.touch_app(by, id);
-        self.flows[id.flow() as usize].end(id.side()).is_owned
+        self.conns.flows[id.flow() as usize].end(id.side()).is_owned
     }
 
     /// The processor of an end's application is to be looked at by a job, of the same or of another one.
     #[inline(always)]
     pub(super) fn touch_app(&mut self, by: &Processor, id: EndpointId) {
         if by.has_others
-            && let thread = self.flows[id.flow() as usize].end(id.side()).thread
+            && let thread = self.conns.flows[id.flow() as usize].end(id.side()).thread
             && let cpu = self.machines.apps[thread as usize].cpu
             && cpu != by.number
         {
@@ -403,10 +403,10 @@ impl Ends {
     pub(super) fn unlock(&mut self, id: EndpointId) {
         let machines = &mut self.machines;
         let of_it = |(of, _): &mut (EndpointId, Job)| *of == id;
-        if !self.flows.has(id.flow()) {
+        if !self.conns.flows.has(id.flow()) {
             return machines.deferred.retain_mut(|job| !of_it(job));
         }
-        let end = self.flows[id.flow() as usize].end(id.side());
+        let end = self.conns.flows[id.flow() as usize].end(id.side());
         let app = &mut machines.apps[end.thread as usize];
         if !machines.deferred.is_empty() {
             let waited = machines.deferred.extract_if(.., of_it);

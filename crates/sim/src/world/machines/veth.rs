@@ -2,17 +2,17 @@
 
 use knee_path::sink::Passing;
 
-use super::super::ends::Ends;
+use super::super::World;
 use crate::event::EndpointId;
 use crate::job::Job;
 use crate::napi::Cause;
 
-impl Ends {
+impl World {
     /// A packet goes over a veth pair to the other end's stack, on the processor that sends it.
     pub(in crate::world) fn cross(&mut self, from: EndpointId, handle: u32) {
-        let cpu = self.flows[from.flow() as usize].end(from.side()).cpu;
+        let cpu = self.conns.flows[from.flow() as usize].end(from.side()).cpu;
         let to = EndpointId::new(from.flow(), from.side().other());
-        let packets = u32::from(self.slab.get(handle).packets);
+        let packets = u32::from(self.conns.slab.get(handle).packets);
         let each = match self.cell.path.keep_super_packets {
             true => packets,
             false => 1,
@@ -23,7 +23,7 @@ impl Ends {
         let mut left = packets;
         while left > 0 {
             let one = match left > each {
-                true => self.slab.cut(handle, each),
+                true => self.conns.slab.cut(handle, each),
                 false => handle,
             };
             left -= each;
@@ -39,7 +39,7 @@ impl Ends {
 
     /// With GRO a veth has a ring and a NAPI, which the sending processor polls.
     fn cross_to_ring(&mut self, cpu: u32, to: EndpointId, handle: u32, pkts: u32) {
-        let queue = self.flows[to.flow() as usize].end(to.side()).rx_queue;
+        let queue = self.conns.flows[to.flow() as usize].end(to.side()).rx_queue;
         let passing = Passing {
             flow: to.flow(),
             handle,
