@@ -23,6 +23,7 @@ from tcpknee.algorithms import building as algorithms
 from tcpknee.algorithms import outline
 from tcpknee.errors import KernelUnsupported, RunFolderError, UsageError
 from tcpknee.kernels import building, cache, guest, modules, trees
+from tcpknee.runs import guest as of_guests
 
 MAKEFILE = "VERSION = {}\nPATCHLEVEL = {}\nSUBLEVEL = 0\n"
 RANDOM = """static void extract_entropy(void *buf, size_t nbytes)
@@ -142,6 +143,26 @@ def test_a_kernel_takes_its_random_numbers_from_a_seed(tree: Path) -> None:
     assert "if (knee_extract(buf, nbytes))\n\t\treturn;" in found.program.read_text()
     (tree / "drivers/char/random.c").write_text("void extract_crng(void) { }\n")
     assert not add(str(tree)).is_repeatable
+
+
+def test_a_kernel_that_would_be_built_otherwise_today_is_said_to_be_one(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, config = add(str(tree), name="mine"), building.CONFIG
+    assert building.doubt(found) is None
+    assert "Warning" not in knee("kernel", "list", cwd=tmp_path).out
+    for changed, is_another in ((f"{config}# Why.\n", False), (f"{config}CONFIG_WLAN=m\n", True)):
+        monkeypatch.setattr(building, "CONFIG", changed)
+        assert (building.doubt(found) is not None) == is_another
+    [cell] = of_guests.cautioned([{"kernel": "mine", "cautions": ["first"]}])
+    assert cell["cautions"] == ["first", building.doubt(found)]
+    facts = json.loads((found.folder / "kernel.json").read_text())
+    (found.folder / "kernel.json").write_text(json.dumps({**facts, "recipe": ""}))
+    assert knee("kernel", "list", cwd=tmp_path).out.splitlines()[-1] == (
+        "Warning: the guest kernel mine was built by an older configuration, and its results may differ; build it "
+        "again with `knee kernel add`."
+    )
+    assert building.doubt(add(str(tree), name="mine")) is None, "built again"
 
 
 HALF = """#include <net/tcp.h>

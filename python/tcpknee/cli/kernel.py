@@ -54,11 +54,12 @@ def add(what: str, deb: Path | None, name: str | None, json: bool, quiet: bool) 
 @json_option
 def list_(json: bool) -> int:
     """Show the kernels that were built. Example: knee kernel list --json"""
-    from tcpknee.kernels import cache
+    from tcpknee.kernels import building, cache
 
     found = list(cache.kernels())
+    doubts = {kernel.name: building.doubt(kernel) for kernel in found}
     if json:
-        say.json({"schema": 1, "kernels": [kernel.facts() for kernel in found]})
+        say.json({"schema": 1, "kernels": [{**kernel.facts(), "doubt": doubts[kernel.name]} for kernel in found]})
         return 0
     if not found:
         say.line(f"No kernel was built yet ({cache.home()}). Build one: knee kernel add 6.12")
@@ -66,6 +67,7 @@ def list_(json: bool) -> int:
     rows = [["name", "release", "built", "from"]]
     rows += [[kernel.name, kernel.release, kernel.built, kernel.origin] for kernel in found]
     say.lines(say.aligned(rows, left=[True] * 4, room=say.room()))
+    say.lines(f"Warning: {doubt}." for doubt in doubts.values() if doubt)
     return 0
 
 

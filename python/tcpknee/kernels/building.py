@@ -24,6 +24,7 @@ from . import cache, debian, guest, modules, trees
 from .cache import Kernel
 from .trees import Tree
 
+CONFIG = resources.files(__package__).joinpath("guest.config").read_text(encoding="utf-8")
 OLDEST = (5, 4)
 ONE_GENERATOR = (5, 19)
 """From here on netem's draws come from the generator that takes the seed; before, prandom_u32() had its own."""
@@ -115,6 +116,22 @@ PATCHED = (*(patch.file for patch in PATCHES), SEED.file)
 """Files that a patch changes."""
 
 
+def recipe() -> str:
+    """The digest of what a build makes of a source: the settings of its configuration, and the patches."""
+    settings = [line for line in CONFIG.splitlines() if "CONFIG_" in line]
+    return hashlib.sha256("\n".join([*settings, *map(repr, (*PATCHES, SEED))]).encode()).hexdigest()
+
+
+def doubt(kernel: Kernel) -> str | None:
+    """What to know of a kernel that was built otherwise than one would be now."""
+    if kernel.recipe == recipe():
+        return None
+    return (
+        f"the guest kernel {kernel.name} was built by an older configuration, and its results may differ; build it "
+        "again with `knee kernel add`"
+    )
+
+
 def add(what: str, *, name: str | None = None, package: Path | None = None, phase: Phase) -> Kernel:
     """Builds a kernel, of a version of Debian's or of a tree, and keeps it. Raises `KernelUnsupported`, `UsageError`,
     OSError."""
@@ -179,6 +196,7 @@ def _add(
         "origin": origin,
         "digest": digest,
         "config": config,
+        "recipe": recipe(),
         "compiler": _first_line(["gcc", "--version"]),
         "built": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M"),
         "is_repeatable": is_repeatable and version >= ONE_GENERATOR,
@@ -262,20 +280,18 @@ def _patch(source: Path, originals: Mapping[str, str | None]) -> bool:
 def _configure(source: Path, build: Path, what: str) -> str:
     """Configures a build, if it is not yet; the digest of its configuration."""
     build.mkdir(exist_ok=True)
-    ours = resources.files(__package__).joinpath("guest.config").read_text(encoding="utf-8")
     path, stamp = build / ".config", build / ".knee-config"
-    digest = hashlib.sha256(ours.encode()).hexdigest()
-    if not path.is_file() or not stamp.is_file() or stamp.read_text(encoding="utf-8") != digest:
+    if not path.is_file() or not stamp.is_file() or stamp.read_text(encoding="utf-8") != recipe():
         _make(source, build, what, "defconfig")
         with path.open("a", encoding="utf-8") as file:
-            file.write(ours)
+            file.write(CONFIG)
     _make(source, build, what, "olddefconfig")
     got = set(path.read_text(encoding="utf-8").splitlines())
-    needed = ours.partition("# From here on, where this version has it.")[0].splitlines()
+    needed = CONFIG.partition("# From here on, where this version has it.")[0].splitlines()
     refused = [line for line in (*needed, "CONFIG_HZ=250") if line.startswith("CONFIG_") and line not in got]
     if refused:
         raise KernelUnsupported(f"kernel {what}: its configuration did not take {', '.join(refused)}.")
-    stamp.write_text(digest, encoding="utf-8")
+    stamp.write_text(recipe(), encoding="utf-8")
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 

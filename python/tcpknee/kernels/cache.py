@@ -35,7 +35,8 @@ class Kernel:
     `name` is what the user calls it and `release` what it calls itself. `origin` is the package or the tree, `digest`
     that of the tree's files and `config` that of its configuration. `compiler` built it on `built` (UTC).
     `is_repeatable`: its random numbers come from the scenario's seed. `algorithms`: its congestion controls. `work`
-    names the folder where it was built; empty where that was before modules could be.
+    names the folder where it was built; empty where that was before modules could be. `recipe`: the digest of what the
+    build made of the source (`building.recipe`); empty where nobody noted it.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Kernel:
     algorithms: tuple[str, ...]
     folder: Path = field(compare=False)
     work: str = ""
+    recipe: str = ""
 
     @property
     def program(self) -> Path:

@@ -322,6 +322,10 @@ def run_text(
         of_files,
         {**pair.facts(), "allow_host_settings": allow_host_settings} if pair else None,
     )
+    if engine == "guest":
+        from . import guest
+
+        meta["cells"] = guest.cautioned(meta["cells"])
     has_programs = engine != "sim" and engines.runs_programs(scenario.cells)
     user = None
     if has_programs or programs_as_root:

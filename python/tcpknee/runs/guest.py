@@ -15,7 +15,7 @@ import shlex
 import shutil
 import sys
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from typing import Any
 from tcpknee import children
 from tcpknee.algorithms import naming
 from tcpknee.errors import KernelUnsupported
-from tcpknee.kernels import cache, guest, modules
+from tcpknee.kernels import building, cache, guest, modules
 
 from .job import Job
 from .kernel import Kernel, lines
@@ -60,6 +60,12 @@ class Guests(Kernel):
     def command(self, index: int) -> tuple[str, ...]:
         program = self.of_cell[index].kernel.program
         return (*guest.DIES_WITH_PARENT, *children.command("tcpknee.runs.guest", str(program), str(STILL_SEC)))
+
+
+def cautioned(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The cells of `run.json`, with what is to be known of their kernels."""
+    doubts = {name: building.doubt(cache.find(name)) for name in {cell["kernel"] for cell in cells}}
+    return [{**cell, "cautions": [*cell["cautions"], *filter(None, [doubts[cell["kernel"]]])]} for cell in cells]
 
 
 @contextmanager
