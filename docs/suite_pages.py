@@ -13,6 +13,7 @@ from tcpknee.evidence.published import readable
 from tcpknee.gate import suite as suites
 from tcpknee.gate import values
 from tcpknee.gate.suite import Published, Row, Suite
+from tcpknee.human import counted
 
 Value = Mapping[str, Any]
 
@@ -44,7 +45,10 @@ def _suite(suite: Suite, told: Mapping[str, Any]) -> str:
     parts = [f"{code(suite.name)}. Source: {suite.source}."]
     if told:
         runs = sorted({f"on {row['date']} by version {row['engine_version']}" for row in told.values()})
-        parts.append(f"Run {' and '.join(runs)}, in the simulator, with 95 % intervals.")
+        parts.append(
+            f"Run {' and '.join(runs)}, in the simulator, with 95 % intervals over a row's repetitions; what has none "
+            "was the same in each, or is of one."
+        )
     commands: list[str] = []
     if values.rows_of(suite):
         parts.append(
@@ -56,12 +60,15 @@ def _suite(suite: Suite, told: Mapping[str, Any]) -> str:
         commands.append(f"knee gate ALGORITHM --suite {suite.name}")
     typed = "\n".join(commands)
     parts.append(f"```sh\n{typed}\n```")
-    parts += [_row(row, told.get(row.name, {})) for row in suite.rows]
+    parts += [_row(suite, row, told.get(row.name, {})) for row in suite.rows]
     return "\n\n".join(parts) + "\n"
 
 
-def _row(row: Row, told: Mapping[str, Any]) -> str:
-    parts = [f"## {row.question}", f"{code(row.name)}{f', {row.section}' if row.section else ''}"]
+def _row(suite: Suite, row: Row, told: Mapping[str, Any]) -> str:
+    about = [code(row.name), *([row.section] if row.section else [])]
+    if row.scenario:
+        about.append(counted(values.repetitions(suite, row), "repetition"))
+    parts = [f"## {row.question}", ", ".join(about)]
     if row.prose or row.not_tested:
         parts.append(f"**{'A matter of prose' if row.prose else 'Not tested'}.** {row.prose or row.not_tested}")
     beside = list(zip(row.published, told["values"], strict=True)) if "values" in told else []

@@ -71,6 +71,7 @@ def test_the_command_tells_values_with_source_and_reason(tmp_path: Path) -> None
     )
     told = json.loads(knee("suite", "mine.toml", "--quiet", "--json", cwd=tmp_path).out)
     assert [one["verdict"] for one in told["rows"][0]["values"]] == ["outside"]
+    assert "one (2 repetitions): What" in text and told["rows"][0]["repetitions"] == 2
 
 
 @pytest.mark.parametrize(("repeat", "said"), [("1", "(one repetition"), ("2", "(the same in each repetition")])

@@ -58,13 +58,13 @@ def command(name: str | None, only: tuple[str, ...], workers: int | None, json: 
             say.warn(f"Row {number} of {len(rows)}: {row.name}")
         told.append((row, values.run(suite, row, workers=workers, watcher=progress.watcher(quiet=quiet))))
         if not json:
-            say.lines(_lines(row, told[-1][1]))
+            say.lines(_lines(row, values.repetitions(suite, row), told[-1][1]))
     if json:
         result = {
             "schema": 1,
             **_facts(suite),
             "engine_version": provenance.engine_version(),
-            "rows": [_row(row, found) for row, found in told],
+            "rows": [_row(suite, row, found) for row, found in told],
         }
         say.json(result)
         return 0
@@ -82,12 +82,17 @@ def _facts(suite: Suite) -> dict[str, object]:
     }
 
 
-def _row(row: Row, found: Sequence[Value]) -> dict[str, object]:
+def _row(suite: Suite, row: Row, found: Sequence[Value]) -> dict[str, object]:
     from dataclasses import asdict
 
     from tcpknee.gate import values
 
-    return {"row": row.name, "sha256": values.digest(row), "values": [asdict(one) for one in found]}
+    return {
+        "row": row.name,
+        "sha256": values.digest(row),
+        "repetitions": values.repetitions(suite, row),
+        "values": [asdict(one) for one in found],
+    }
 
 
 def _chosen(suite: Suite, rows: Sequence[Row], only: Sequence[str]) -> list[Row]:
@@ -113,11 +118,11 @@ def _listed(found: Sequence[Suite]) -> Iterator[str]:
     yield from say.aligned(rows, left=[True, False, False, True], room=say.room())
 
 
-def _lines(row: Row, found: Sequence[Value]) -> Iterator[str]:
+def _lines(row: Row, repetitions: int, found: Sequence[Value]) -> Iterator[str]:
     """The values of a row; below them the sources and what is to be said of those that differ."""
     from tcpknee.evidence.published import readable
 
-    yield f"{row.name}: {row.question}"
+    yield f"{row.name} ({human.counted(repetitions, 'repetition')}): {row.question}"
     rows = [["", "published", "ours", "ours / published"]]
     rows += [[one.verdict, one.figure, one.ours, one.ratio] for one in found]
     table = list(say.aligned(rows, left=[True, False, True, True], room=say.room()))

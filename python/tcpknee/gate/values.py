@@ -50,6 +50,12 @@ def digest(row: Row) -> str:
     return hashlib.sha256(json.dumps([row.scenario, asked, *measured]).encode()).hexdigest()
 
 
+def repetitions(suite: Suite, row: Row) -> int:
+    """Of each of its cells."""
+    # Whatever stands for the algorithm under test.
+    return api.parse(put(row.scenario, '"cubic"', '"cubic"'), _named(suite, row)).repeat
+
+
 def run(suite: Suite, row: Row, *, workers: int | None = None, watcher: Watcher | None = None) -> list[Value]:
     """Runs the row's scenario in the simulator. Raises `ScenarioError`."""
     check(suite, row)
