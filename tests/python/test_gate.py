@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -112,9 +113,13 @@ def test_a_finding_is_shown_by_its_scenario(tmp_path: Path) -> None:
     )
     gated(tmp_path, str(UNFAIR / "never_backs_off.c"), text=alone)
     finding = tmp_path / "out" / "finding-loss.toml"
-    assert len(finding.read_text(encoding="utf-8").split("\n")) < 30
-    done = knee("run", finding, "-q", "--out", "again", cwd=tmp_path)
-    assert done.code == 1 and "new.retransmit_pct <= 5%" in done.out, done.err
+    text = finding.read_text(encoding="utf-8")
+    assert len(text.split("\n")) < 30
+    commands = [part.split() for part in re.findall(r"knee ([^;\n]+)", text)]
+    assert [words[0] for words in commands] == ["run", "export"]
+    run, export = (knee(*words, "-q", cwd=tmp_path / "out") for words in commands)
+    assert run.code == 1 and "new.retransmit_pct <= 5%" in run.out, run.err
+    assert export.code == 0 and (tmp_path / "out" / "finding.pcapng").stat().st_size > 100_000, export.err
 
 
 def test_two_runs_give_the_same_bytes(tmp_path: Path) -> None:
@@ -364,11 +369,32 @@ def test_a_row_of_stress_never_decides_alone(tmp_path: Path) -> None:
         (["reno", "--budget", "10"], "expected a length of time"),
         (["reno", "--rfc9743"], "--rfc9743: got it with --suite"),
         (["reno", "--kernel", "9.9"], "9.9"),
+        (["./mine.c", "--kernel", "9.9"], "9.9"),
+        (["./mine.c", "--against", "./nosuch.c"], "there is no such file"),
+        (["./mine.c", "--against", "./mine.c@nosuch"], "git says: "),
     ],
 )
-def test_what_cannot_be_done_is_refused(tmp_path: Path, words: list[str], said: str) -> None:
+def test_what_cannot_be_done_is_refused_and_leaves_no_folder(tmp_path: Path, words: list[str], said: str) -> None:
+    shutil.copy(UNFAIR / "never_backs_off.c", tmp_path / "mine.c")
     done, _ = gated(tmp_path, words[0], *words[1:])
-    assert done.code == 2 and said in done.err, done.err
+    assert done.code == 2 and said in done.err and not re.search(r"[.?]\.\s", done.err), done.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_wrong_key_is_refused_with_the_right_one(tmp_path: Path) -> None:
+    done, _ = gated(tmp_path, "reno", text=TWO.replace("measure  =", "mesure   ="))
+    assert done.code == 2 and 'Did you mean "measure"?\n' in done.err, done.err
+
+
+def test_sources_lie_beside_the_scenarios_that_name_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(UNFAIR / "never_backs_off.c", tmp_path / "mine.c")
+    new, base = candidates.of("knee gate", "./mine.c", "reno")
+    # As the command has it where several engines are asked for.
+    judging.Gate(suite.find(suite_of(tmp_path, TWO)), new, base, tmp_path / "out" / "sim").run()
+    Path("mine.c").unlink()
+    done = knee("run", "out/sim/one.toml", "-q", cwd=tmp_path)
+    assert done.code == 0, done.err
 
 
 def test_a_row_whose_measure_means_nothing_is_refused_with_its_line(tmp_path: Path) -> None:

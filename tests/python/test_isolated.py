@@ -224,6 +224,17 @@ def test_a_stored_run_does_not_decide_what_is_compiled_here(here: Path, monkeypa
     assert not Path("cache").exists()
 
 
+def test_the_packets_of_a_file_are_simulated_in_a_process_of_its_own(here: Path) -> None:
+    bad("*(volatile u32 *)8 = 1")
+    export = ("export", "s.toml", "--format", "pcapng", "--cell", "1", "--out", "p.pcapng")
+    Path("s.toml").write_text(PATH, encoding="utf-8")
+    assert knee(*export, cwd=here).code == 0
+    assert Path("p.pcapng").read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
+    Path("s.toml").write_text(PATH + "bad.after = 40\n", encoding="utf-8")
+    ended = knee(*export, "--force", cwd=here)
+    assert ended.code == 2 and "bad " in ended.err and "cong_avoid" in ended.err
+
+
 def test_what_a_run_says_of_its_files_and_failures_is_looked_at(here: Path) -> None:
     bad("*(volatile u32 *)8 = 1")
     Path("s.toml").write_text(PATH + "bad.after = [0, 40]\n", encoding="utf-8")

@@ -153,7 +153,7 @@ def test_all_mistakes_of_a_command_line_come_at_once(call: Call) -> None:
             "nosuch: is not there; expected a folder with tables, as `knee record` and `knee run` write it.",
         ),
         ("export r --format csv --out s.toml", "s.toml: is a file; expected a folder, or a name that is free. "),
-        ("export s.toml --format pcapng --out x", "s.toml: got a file; expected a run folder"),
+        ("export s.toml --format flent --out x", "s.toml: got a file; expected a run folder"),
     ],
 )
 def test_a_missing_file_or_one_of_another_kind_is_said_to_be_that(

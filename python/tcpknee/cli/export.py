@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +25,9 @@ from .options import (
     quiet_option,
 )
 
+if TYPE_CHECKING:
+    from tcpknee import _core
+
 
 @click.command("export", short_help="Export a run for other tools, or this host's TCP for Prometheus.")
 @click.argument("run", metavar="[RUN]", required=False, type=PATH)
@@ -32,7 +35,8 @@ from .options import (
     "--format",
     type=click.Choice(("csv", "flent", "pcapng", "mahimahi")),
     help="csv: every table, also of a recording, an import or a trace; flent: one repetition as a data file of flent; "
-    "pcapng: its packets; mahimahi: the rate of its bottleneck, or of a scenario's, as a trace.",
+    "pcapng: its packets, or those of a scenario; mahimahi: the rate of its bottleneck, or of a scenario's, as a "
+    "trace.",
 )
 @click.option("--out", metavar="PATH", type=PATH, help="A folder for csv, a file for the others.")
 @click.option("--cell", default=0, show_default=True, type=Whole(min=0), help="All but csv: cell of the matrix.")
@@ -160,15 +164,33 @@ def _csv(folder: Path, out: Path, *, quiet: bool = False) -> None:
     say.line(f"CSV: {', '.join(str(out / f'{name}.csv') for name in names)}")
 
 
-def _pcapng(run: Path, out: Path, cell: int, rep: int, *, quiet: bool = False) -> None:
-    """Simulates that repetition again, which gives the same packets, and writes them."""
+def _pcapng(source: Path, out: Path, cell: int, rep: int, *, quiet: bool = False) -> None:
+    """Simulates that repetition, for a run's again, which gives the same packets, and writes them."""
     from tcpknee import _core
-    from tcpknee.runs import api, manifest
+    from tcpknee.runs import api, isolated
     from tcpknee.runs.progress import Phase
     from tcpknee.writing import cannot_write
 
-    found = api.open(run)
-    meta = found.meta
+    if source.is_file():
+        text, file = api.read_scenario(source)
+        scenario = api.parse(text, file)
+        _check_of(source, len(scenario.cells), scenario.repeat, cell, rep)
+    else:
+        text, file, scenario = _simulated_before(source, cell, rep)
+    with Phase("Simulating it", quiet=quiet), isolated.Isolated(scenario, text, file) as simulator:
+        try:
+            _core.Folder(out.parent)
+        except OSError as error:
+            raise cannot_write(out, error) from None
+        simulator.write_packets(cell, rep, out)
+    say.line(f"pcapng: {out} (cell {cell}, repetition {rep}; headers only, sequence numbers and lengths are whole)")
+
+
+def _simulated_before(run: Path, cell: int, rep: int) -> tuple[str, str, _core.Scenario]:
+    """The scenario of a run, with its text and file. Raises `UsageError` where it cannot be simulated here."""
+    from tcpknee.runs import api, manifest
+
+    meta = api.open(run).meta
     _check_cell(run, meta, cell, rep)
     if meta["engine"] != "sim":
         raise UsageError(
@@ -178,18 +200,10 @@ def _pcapng(run: Path, out: Path, cell: int, rep: int, *, quiet: bool = False) -
     if names := [one["path"] for one in meta.get("algorithm_files", ())]:
         raise UsageError(
             f"{run}: has algorithms of files ({', '.join(map(say.printable, names))}), which a run's folder does not "
-            "get compiled and run; expected a run of built-in algorithms alone. --format csv writes its tables."
+            "get compiled and run; expected the scenario's file in its place, or a run of built-in algorithms alone."
         )
     manifest.check_version(meta, run)
-    scenario = api.parse(meta["scenario"], meta["file"], stored=True)
-    with Phase("Simulating it again", quiet=quiet):
-        output = scenario.run_cell(cell, rep, capture=True)
-    try:
-        _core.Folder(out.parent)
-        output.write_pcapng(str(out))
-    except OSError as error:
-        raise cannot_write(out, error) from None
-    say.line(f"pcapng: {out} (cell {cell}, repetition {rep}; headers only, sequence numbers and lengths are whole)")
+    return meta["scenario"], meta["file"], api.parse(meta["scenario"], meta["file"], stored=True)
 
 
 def _flent(run: Path, out: Path, cell: int, rep: int, step: str | None) -> None:
@@ -279,8 +293,12 @@ def _lines(numbers: Any) -> str:
 
 
 def _check_cell(run: Path, meta: Mapping[str, Any], cell: int, rep: int) -> None:
-    _check_below("cell", cell, len(meta["cells"]), f"{run} has {human.counted(len(meta['cells']), 'cell')}")
-    _check_below("rep", rep, meta["repeat"], f"{run} has {human.counted(meta['repeat'], 'repetition')} of each cell")
+    _check_of(run, len(meta["cells"]), meta["repeat"], cell, rep)
+
+
+def _check_of(source: Path, cells: int, repeat: int, cell: int, rep: int) -> None:
+    _check_below("cell", cell, cells, f"{source} has {human.counted(cells, 'cell')}")
+    _check_below("rep", rep, repeat, f"{source} has {human.counted(repeat, 'repetition')} of each cell")
 
 
 def _check_below(option: str, got: int, count: int, because: str) -> None:

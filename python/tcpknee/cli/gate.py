@@ -124,7 +124,7 @@ def command(
     engines = engine.split(",")
     if "guest" in engines:
         kernel, against_kernel = tuple(_built(one, quiet) for one in kernel), _built(against_kernel, quiet)
-    new, base = candidates.of("knee gate", algorithm, against, folder)
+    new, base = candidates.of("knee gate", algorithm, against)
     gates = [
         judging.Gate(
             rows,

@@ -1,6 +1,7 @@
 """The algorithms that a gate is asked of: by name, by a file, or by a file of a git revision, `./mine.c@HEAD~1`.
 
-The sources of files are copied beside the scenarios that name them, so that the folder runs by itself anywhere.
+Scenarios name files by paths below their own folder, where their sources are written before any row runs, so that the
+folder runs by itself anywhere.
 """
 
 from __future__ import annotations
@@ -28,18 +29,24 @@ class Candidate:
     of_file: naming.Named | None = None
     sha256: str = ""
 
+    def write_sources(self, folder: Path) -> None:
+        """Into the folder of the scenarios that name them."""
+        if self.of_file:
+            built = self.of_file.built
+            for name, text in built.sources.items():
+                with replacing(folder / Path(built.path).parts[0] / name, make=True) as file:
+                    file.write(text.encode())
+
     @property
     def words(self) -> str:
         """Which it is."""
         return f"{self.label} ({self.word}, sha256 {self.sha256[:12]})" if self.of_file else self.label
 
 
-def of(option: str, new: str, base: str, folder: Path) -> tuple[Candidate, Candidate]:
-    """Both; sources go into `folder`, below `new` and `base`. Raises `UsageError`, which begins with what `option` it
-    was given by."""
+def of(option: str, new: str, base: str) -> tuple[Candidate, Candidate]:
+    """Both; files are below `new` and `base`. Raises `UsageError`, which begins with what `option` it was given by."""
     words = {"new": new, "base": base}
-    files = {role: _copied(word, folder, role) for role, word in words.items() if _is_file(word)}
-    # Scenarios name them by their path in the folder.
+    files = {role: _read(word, role) for role, word in words.items() if _is_file(word)}
     named = dict(zip(files, naming.named(building.of_sources(*one) for one in files.values()), strict=True))
     found = []
     for role, word in words.items():
@@ -64,17 +71,14 @@ def _is_file(word: str) -> bool:
     return naming.is_path(path_of(word))
 
 
-def _copied(word: str, folder: Path, role: str) -> tuple[str, Mapping[str, str]]:
-    """Copies the file with what it includes; its path in `folder`, and the texts by their names."""
+def _read(word: str, role: str) -> tuple[str, Mapping[str, str]]:
+    """The file with what it includes: its path for scenarios, and the texts by their names."""
     path = path_of(word)
     revision = word[len(path) + 1 :]
     read = _of_revision(word, revision) if revision else reading.program
     if revision == "" and path != word:
         raise UsageError(f"{word}: got no revision behind the @; expected one that git knows, as in {path}@HEAD~1.")
     sources, _ = building.gather(word, path if "/" in path else f"./{path}", read)
-    for name, text in sources.items():
-        with replacing(folder / role / name, make=True) as file:
-            file.write(text.encode())
     return f"{role}/{next(iter(sources))}", sources
 
 
@@ -92,7 +96,7 @@ def _of_revision(word: str, revision: str) -> reading.ReadFile:
             raise OSError("git is not installed, which knows the revision") from None
         if done.returncode != 0:
             said = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1].removeprefix("fatal: ")
-            raise OSError(f"git says: {said}")
+            raise OSError(f"git says: {said.removesuffix('.')}")
         try:
             return done.stdout.decode("utf-8"), True
         except UnicodeDecodeError:

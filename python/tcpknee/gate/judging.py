@@ -278,6 +278,8 @@ class Gate:
                 mistakes += found
         if mistakes:
             raise ScenarioError.of(str(self.suite.file), mistakes)
+        for one in (self.new, self.base):
+            one.write_sources(self.folder)
         judged = []
         for number, row in enumerate(self.suite.rows, start=1):
             tell(f"{number} of {len(self.suite.rows)} rows: {row.name}")
@@ -420,12 +422,19 @@ class Gate:
         failed = [cells.without_index(one, found.place) for one in asked if one and "run=" not in one]
         if not failed:
             return found
-        lines = [f"# {found.row.question}", f"# Found: {found.worst}", cells.one(text, found.place).strip()]
+        name = f"finding-{found.row.name}.toml"
+        head = [f"# {found.row.question}", f"# Found: {found.worst}", f"# {self._shows_it(name)}"]
+        lines = [*head, cells.one(text, found.place).strip()]
         for assertion in failed:
             lines += ["", "[[expect]]", f"assert = {compose.quoted(assertion)}"]
-        name = f"finding-{found.row.name}.toml"
         self._write(name, "\n".join(lines) + "\n")
         return replace(found, finding=name)
+
+    def _shows_it(self, name: str) -> str:
+        """The commands that show a finding; only the simulator keeps packets."""
+        if self.engine != "sim":
+            return f"See it: knee run --engine {self.engine} {name}"
+        return f"See it: knee run {name}; its packets: knee export {name} --format pcapng --out finding.pcapng"
 
     def _write(self, name: str, text: str) -> None:
         with replacing(self.folder / name, make=True) as file:

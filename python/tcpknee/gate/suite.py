@@ -336,7 +336,7 @@ class _Reader:
         return self.lines.get(where) or self.lines.get((table, number, "")) or 1
 
     def _mistake(self, where: tuple[str, int, str], key: str, said: str) -> None:
-        self.mistakes.append((self._line(where), key, f"{said}."))
+        self.mistakes.append((self._line(where), key, said if said.endswith((".", "?")) else f"{said}."))
 
 
 def put(text: str, new: str, base: str) -> str:

@@ -4,9 +4,9 @@
 
 The first line of its input is an object: `scenario` `file` `files` `algorithm_files` `kernels` as of `labworker`,
 `part` and `report`, descriptors for the tables of a repetition and for a call that goes wrong. Each further line asks
-for a repetition: `cell` `rep`, and `noise_ns` where hosts are to be late by that; or for a `call` of the one algorithm,
-as `_core.play_call` takes it. Standard output gets lines of JSON: `{"t_ns": …}` now and then; `{"done": true}`, or
-`{"played": …}`, or `{"error": CLASS, "message": …}`.
+for a repetition: `cell` `rep`, and `noise_ns` where hosts are to be late by that, or `packets`, a file for a capture;
+or for a `call` of the one algorithm, as `_core.play_call` takes it. Standard output gets lines of JSON: `{"t_ns": …}`
+now and then; `{"done": true}`, or `{"played": …}`, or `{"error": CLASS, "message": …}`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from tcpknee import _core
@@ -48,7 +49,7 @@ def main() -> int:
 def _run(scenario: _core.Scenario, request: Mapping[str, Any], part: int) -> None:
     import pyarrow as pa
 
-    from . import folder, tables
+    from . import folder, packets, tables
 
     def progress(now_ns: int) -> None:
         labworker.say({"t_ns": now_ns})
@@ -56,6 +57,9 @@ def _run(scenario: _core.Scenario, request: Mapping[str, Any], part: int) -> Non
     cell, rep = request["cell"], request["rep"]
     if "noise_ns" in request:
         found = {"flows": tables.as_table(scenario.run_late(cell, rep, request["noise_ns"], progress=progress))}
+    elif "packets" in request:
+        packets.write(scenario, cell, rep, Path(request["packets"]))
+        found = {}
     else:
         found = tables.of_simulator(scenario.run_cell(cell, rep, progress=progress))
     os.ftruncate(part, 0)

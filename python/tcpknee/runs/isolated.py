@@ -10,6 +10,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from tcpknee import _core, children, say
 from tcpknee.algorithms import compiler, naming, prototype, statics
 from tcpknee.errors import AlgorithmFailed, EngineError
 
-from . import folder, manifest, tables
+from . import folder, manifest, packets, tables
 from .kernel import lines, told_error
 
 _COMMAND = children.command("tcpknee.runs.fileworker")
@@ -62,6 +63,13 @@ class Isolated:
             found = self.scenario.run_cell(index, rep, cancel=cancel, progress=progress)
             return tables.of_simulator(found)
         return self._asked({"cell": index, "rep": rep}, cancel, progress)
+
+    def write_packets(self, index: int, rep: int, out: Path) -> None:
+        """One repetition as pcapng. Raises `AlgorithmFailed`, `EngineError`, `RunFolderError`."""
+        if self._uses_files(index):
+            self._asked({"cell": index, "rep": rep, "packets": str(out.absolute())}, None, None)
+        else:
+            packets.write(self.scenario, index, rep, out)
 
     def run_late(self, index: int, rep: int, noise_ns: int, *, cancel: Any = None) -> pa.Table:
         """The flows of one repetition with late hosts. Raises as `run_cell`."""
