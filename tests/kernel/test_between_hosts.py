@@ -42,6 +42,9 @@ StrictModes no
 PermitRootLogin yes
 """
 SSH = """
+Host c
+  HostName 10.77.2.2
+  Port 2223
 Host *
   User root
   Port 2222
@@ -58,7 +61,7 @@ Host b
 
 @dataclass
 class Servers:
-    """Two hosts that ssh knows as a and b. Commands run on a."""
+    """Two hosts that ssh knows as a and b; c is b where something is wrong. Commands run on a."""
 
     lab: Lab
     folder: Path
@@ -72,13 +75,15 @@ class Servers:
 
 
 @contextmanager
-def _listening(namespace: str, folder: Path) -> Iterator[None]:
+def listening(namespace: str, folder: Path, port: int = 2222, *options: str) -> Iterator[None]:
+    """An sshd of that network namespace, by the files in that folder."""
     enter = ("ip", "netns", "exec", namespace)
     # Else a host does not reach its own address.
     run("ip", "-n", namespace, "link", "set", "lo", "up")
-    sshd = subprocess.Popen([*enter, "/usr/sbin/sshd", "-D", "-e", "-p", "2222", "-f", str(folder / "sshd_config")])
+    words = ("/usr/sbin/sshd", "-D", "-e", "-p", str(port), "-f", str(folder / "sshd_config"), *options)
+    sshd = subprocess.Popen([*enter, *words])
     try:
-        until(lambda: ":2222" in run(*enter, "ss", "-tlnH"), "sshd listens")
+        until(lambda: f":{port}" in run(*enter, "ss", "-tlnH"), "sshd listens")
         yield
     finally:
         sshd.terminate()
@@ -96,7 +101,8 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     (folder / "sshd_config").write_text(SSHD.format(folder=folder), encoding="utf-8")
     (folder / "config").write_text(SSH.format(folder=folder), encoding="utf-8")
     key = (folder / "host.pub").read_text(encoding="utf-8").split()[:2]
-    known = "".join(f"[{address}]:2222 {' '.join(key)}\n" for address in ("10.77.1.2", "10.77.2.2"))
+    places = ("[10.77.1.2]:2222", "[10.77.2.2]:2222", "[10.77.2.2]:2223")
+    known = "".join(f"{place} {' '.join(key)}\n" for place in places)
     (folder / "known").write_text(known, encoding="utf-8")
     (folder / "bin").mkdir()
     (folder / "bin/ssh").write_text(f'#!/bin/sh\nexec /usr/bin/ssh -F {folder}/config "$@"\n', encoding="utf-8")
@@ -104,8 +110,8 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     (folder / "path.toml").write_text(SCENARIO, encoding="utf-8")
     with (
         laid_out(RATE_BITS_PER_SEC, 250_000) as lab,
-        _listening(lab.sender, folder),
-        _listening(lab.receiver, folder),
+        listening(lab.sender, folder),
+        listening(lab.receiver, folder),
     ):
         yield Servers(lab, folder)
 

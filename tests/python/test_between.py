@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,34 @@ def test_the_far_shell_leaves_no_folder_behind_whatever_becomes_of_the_program(
     asked = subprocess.run(words, input=given + b'{"ask": "ping", "n": 1}\n', capture_output=True, env=env)
     assert (b'"n":1' in asked.stdout, asked.returncode == 0) == (answers, answers)
     assert list((tmp_path / "real").iterdir()) == []
+
+
+def test_what_a_killed_shell_left_of_a_copy_is_taken_away_and_nothing_else(tmp_path: Path) -> None:
+    hour_ago = time.time() - 3600
+    for name, files in (
+        ("old0000000", ["knee-remote"]),
+        ("young00000", ["knee-remote"]),
+        ("more000000", ["knee-remote", "x"]),
+    ):
+        folder = tmp_path / f"tcpknee-{name}"
+        folder.mkdir()
+        for file in files:
+            (folder / file).write_bytes(b"half")
+        if name != "young00000":
+            os.utime(folder, (hour_ago, hour_ago))
+    (tmp_path / "tcpknee-link000000").symlink_to(tmp_path / "tcpknee-more000000")
+    kept = ["tcpknee-link000000", "tcpknee-more000000", "tcpknee-young00000"]
+    if os.geteuid() == 0:
+        (other := tmp_path / "tcpknee-other00000").mkdir()
+        (other / "knee-remote").write_bytes(b"half")
+        os.utime(other, (hour_ago, hour_ago))
+        os.chown(other, 65534, 65534)
+        kept = sorted([*kept, other.name])
+    words = ["/bin/sh", "-c", f"word=; root=/bin/false; {transport._TAKE}"]
+    env = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
+    subprocess.run(words, input=b"0 x\n", capture_output=True, env=env)
+    assert sorted(path.name for path in tmp_path.iterdir()) == kept
+    assert len(list((tmp_path / "tcpknee-more000000").iterdir())) == 2
 
 
 def test_a_processor_that_no_helper_is_for_is_named() -> None:

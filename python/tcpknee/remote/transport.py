@@ -1,7 +1,8 @@
 """How a helper comes to a host: by the user's own ssh, or as a child of this process where the host is this machine.
 
 One connection does it all. A line of shell there says what machine it is, takes the program into a private folder,
-checks its sum and becomes it; the helper takes the folder away as it begins. So nothing is left, however it ends.
+checks its sum and becomes it; the helper takes the folder away as it begins. So nothing is left, however it ends. Only
+a shell that is killed while the program comes leaves a folder, which the next one there takes away.
 """
 
 from __future__ import annotations
@@ -36,14 +37,22 @@ _MARK = "tcpknee-machine"
 _REFUSED = "tcpknee-refused"
 _NO_ROOT = "tcpknee-no-root"
 
+_OLD_MIN = 10
+"""How old a folder is that nobody copies into any more: the front waits `_BEGINNING_SEC` for the end of that."""
+
 _TAKE = (
     f'umask 077; echo "{_MARK} $(uname -m)"; read -r size sum; d=; '
     'gone() { rm -rf "$d"; }; trap gone EXIT; trap "exit 1" HUP INT TERM; '
     'for at in "$XDG_RUNTIME_DIR" /tmp /var/tmp "$HOME"; do [ -n "$at" ] || continue; '
+    'for old in "$at"/tcpknee-??????????; do [ "$(ls -A "$old" 2>/dev/null)" = knee-remote ] && '
+    f'[ -n "$(find "$old" -prune -type d -user "$(id -u)" -mmin +{_OLD_MIN} 2>/dev/null)" ] && '
+    'rm -f "$old/knee-remote" && rmdir "$old"; done; '
     'd=$(mktemp -d "$at/tcpknee-XXXXXXXXXX" 2>/dev/null) || continue; '
     'd=$(cd "$d" && pwd -P) || continue; p=$d/knee-remote; '
-    '{ : > "$p" && chmod 700 "$p"; } 2>/dev/null && [ -x "$p" ] && break; rm -rf "$d"; d=; done; '
-    f'[ -n "$d" ] || {{ echo "{_REFUSED} no folder that programs may be run from"; exit 1; }}; '
+    '{ head -c "$size" /dev/zero > "$p" && chmod 700 "$p"; } 2>/dev/null && [ -x "$p" ] && break; '
+    'rm -rf "$d"; d=; done; '
+    f'[ -n "$d" ] || {{ echo "{_REFUSED} no folder with room for $size bytes that programs may be run from"; '
+    "exit 1; }; "
     'head -c "$size" > "$p"; '
     'echo "$sum  $p" | sha256sum -c > /dev/null 2>&1 || { rm -rf "$d"; '
     f'echo "{_REFUSED} a program that did not arrive whole"; exit 1; }}; '
@@ -152,7 +161,8 @@ class Connection:
         try:
             self.write(b"%d %s\n%s" % (len(program), sum_, program), until - time.monotonic())
         except BrokenPipeError:
-            raise self.lost() from None
+            # The shell there ended before it had the program, and said why.
+            raise self.lost(f"{_REFUSED} {self._word(_REFUSED, until)}") from None
 
     def write(self, data: bytes, patience_sec: float) -> None:
         """Raises `BrokenPipeError` where nobody reads any more, `ValueError` behind `close`, and `EngineError` where it

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tcpknee import human
 
 _OFF_PCT = 20.0
 """A path this far from what the scenario expects is worth a warning."""
+
+_CALENDAR_OFF_MS = 10_000
+"""A time of day this far from ours is worth a warning: who looks for a run in the logs of a host does not find it."""
 
 PACKETS_OF_PAYLOAD = 1500 / 1448
 """The rate of IP packets over that of their payload: a scenario says the one, and a path is measured by the other."""
@@ -31,11 +34,24 @@ def lines(meta: Mapping[str, Any]) -> Iterator[str]:
     clocks = [measured[f"{role}_clock_uncertainty_us"] for _, measured in rows for role in ("sender", "receiver")]
     said.append(f"clocks compared to within {human.quantity('time', max(clocks))}")
     yield " · ".join(said)
+    yield from _calendars(meta["hosts"], [measured for _, measured in rows])
     if found:
         yield from _others("its round trip without load takes", "path.rtt", "time", middle, _each(meta, "rtt_ns", 1e-3))
     if rates:
         rate = statistics.median(rates) * PACKETS_OF_PAYLOAD
         yield from _others("its rate is", "path.rate", "rate", rate, _each(meta, "rate_bits_per_sec", 1.0))
+
+
+def _calendars(hosts: Mapping[str, Any], every: Sequence[Mapping[str, float]]) -> Iterator[str]:
+    """Of hosts whose time of day is another than here."""
+    for role in ("sender", "receiver"):
+        off_ms = max((measured[f"{role}_calendar_off_ms"] for measured in every), key=abs)
+        if abs(off_ms) > _CALENDAR_OFF_MS:
+            yield (
+                f"Warning: {role} {hosts[role]}: its time of day is {human.duration(round(abs(off_ms) * 1e6))} "
+                f"{'ahead of' if off_ms > 0 else 'behind'} this machine's. The figures go by other clocks; what the "
+                "host writes into logs goes by that one."
+            )
 
 
 def _each(meta: Mapping[str, Any], name: str, factor: float) -> list[float]:
