@@ -3,7 +3,8 @@
     import tcpknee
     run = tcpknee.compare("cubic", "bbr1", rate="50Mbit/s", rtt="100ms", loss="1.5%")
 
-`run`, `compare` and `open` return a `Run` with its tables, statistics and verdicts; `diff` lays two side by side;
+`run`, `compare` and `open` return a `Run` with its tables, statistics and verdicts; `diff` lays two side by side, and
+`beside` sets what was measured elsewhere beside one;
 `sockets` returns the TCP sockets of this host, `import_ss` those of dumps of ss, and so on for each importer
 (`tcpknee.imports`). `Dataset` is a folder of tables, whatever wrote them; `sql` asks one. Nothing heavy is imported
 before it is used.
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         import_tcp_info,
     )
     from .live.record import sockets
+    from .measured.put import beside
     from .pages.figure import figure, figures
     from .pages.fleet_report import fleet_report
     from .reading import allow_foreign_files
@@ -67,6 +69,7 @@ __all__ = [
     "UsageError",
     "allow_foreign_files",
     "allow_foreign_folders",
+    "beside",
     "compare",
     "diff",
     "figure",
@@ -94,6 +97,7 @@ _LAZY = {
     "compare": "runs.api",
     "open": "runs.api",
     "diff": "runs.differences",
+    "beside": "measured.put",
     "Run": "runs.results",
     "Table": "datasets.table",
     "sockets": "live.record",

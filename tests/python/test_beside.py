@@ -57,6 +57,15 @@ def test_a_file_of_iperf3_bounds_its_path() -> None:
     }
 
 
+def test_from_python_data_is_set_beside_a_run_as_by_its_option(run: tcpknee.Run) -> None:
+    assert tcpknee.beside(run, DATA / "iperf3/v3.12-omit.json") is run
+    assert run.folder is not None
+    [entry] = tcpknee.open(run.folder).meta["beside"]
+    assert (entry["label"], entry["kind"]) == ("v3.12-omit.json", "iperf3")
+    with pytest.raises(UsageError, match="nothing was measured of its path; expected a run that measures it"):
+        tcpknee.beside(run, "sim")
+
+
 def test_a_recorded_path_is_fitted_and_drawn(truth: tcpknee.Run, run: tcpknee.Run) -> None:
     assert truth.folder is not None and run.folder is not None
     entry = reading.read(str(truth.folder))
