@@ -18,7 +18,7 @@ from tcpknee.cli import running
 from tcpknee.cli.options import Options
 from tcpknee.errors import EngineError, KernelUnsupported, RunFolderError, UsageError
 from tcpknee.remote import helper, transport
-from tcpknee.runs import between
+from tcpknee.runs import api, between
 from tcpknee.runs.pair import Pair
 
 SHORT = """
@@ -197,6 +197,21 @@ def test_settings_of_hosts_are_the_same_in_all_of_a_run(tmp_path: Path) -> None:
 
 def test_a_run_that_is_complete_needs_no_hosts_to_be_taken_up(tmp_path: Path) -> None:
     assert tcpknee.run(out=begun(tmp_path / "run", "complete"), resume=True).meta["engine"] == "hosts"
+
+
+def test_of_several_engines_each_has_the_options_that_are_for_it() -> None:
+    """And what is for none of them is refused."""
+    pair = {"sender": "local", "receiver": "local", "port": 7000, "netem": True}
+    all_ = Options(engine="sim,kernel,hosts", pause="1s", budget="5GB", allow_host_settings=True, bpf=True, **pair)
+    of_engine = {one.engines[0]: one for one in all_.by_engine()}
+    for name, one in of_engine.items():
+        api.check_engine(name, **one.of_engine)
+    assert not of_engine["sim"].ending and of_engine["kernel"].ending.pause_sec == 1
+    assert of_engine["hosts"].of_engine["hosts"] == Pair("local", "local", port=7000, netem=True)
+    assert [name for name, one in of_engine.items() if one.allow_host_settings] == ["kernel", "hosts"]
+    (refused, _) = Options(engine="sim,guest", netem=True).by_engine()
+    with pytest.raises(UsageError, match="hosts: got them with the engine sim"):
+        api.check_engine("sim", **refused.of_engine)
 
 
 def test_what_goes_on_with_a_run_names_its_hosts() -> None:

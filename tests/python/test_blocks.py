@@ -269,9 +269,31 @@ def test_a_budget_is_kept(rows: Callable[[int, int, float], pa.Table]) -> None:
     assert ending.text(meta) == "Ended after 4 blocks of up to 60: the budget of bytes is used up."
 
 
+def test_a_run_pauses_between_blocks_and_neither_before_nor_after(
+    rows: Callable[[int, int, float], pa.Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paused: list[float] = []
+    monkeypatch.setattr(looking.time, "sleep", paused.append)
+    assert _looked(Ending(pause="1min"), rows, 1.0, 0.1).told() == {
+        "until_decided": False,
+        "budget": "",
+        "pause": "1min",
+        "by": "repeat",
+        "blocks": 60,
+    }
+    assert [pause for pause in paused if pause] == [60.0] * 59
+    short = _looked(Ending(pause="1min", budget="59s"), rows, 1.0, 0.1)
+    assert (short.by, short.told()["blocks"]) == ("time", 1), "a second block would end later, for its pause"
+    keys = pool.order(2, 3, seed=1)
+    plain, pausing = (engines.real_seconds(CELLS, keys, 1, pause_sec) for pause_sec in (0.0, 60.0))
+    assert pausing - plain == 120
+
+
 @pytest.mark.parametrize(
     ("asked", "engine", "repeat", "words"),
     [
+        (Ending(pause="2h"), "kernel", 5, "pause: got 2h; expected 1h at most"),
+        (Ending(pause="1s"), "guest", 5, "pause: got it with the engine guest; expected one in real time"),
         (Ending(budget="10min"), "sim", 5, "budget: got it with the engine sim; expected one in real time"),
         (Ending(until_decided=True), "kernel", 5, "until_decided: got 5 repetitions; expected 16"),
         (Ending(budget="5GB,6GB"), "kernel", 5, 'budget: got "5GB,6GB"; expected a time, a size, or one of each'),
@@ -288,7 +310,8 @@ def test_what_cannot_end_a_run_is_refused(asked: Ending, engine: str, repeat: in
 def test_budgets_are_read() -> None:
     assert Ending(budget="10min,5GB").most == (600.0, 5e9)
     assert Ending(budget="1.5GiB").most == (None, 1.5 * 2**30)
-    assert not Ending() and Ending(budget="10min")
+    assert not Ending() and Ending(budget="10min") and Ending(pause="1s")
+    assert Ending.of_stored({"until_decided": False, "budget": "", "pause": "1s"}).pause_sec == 1
 
 
 def test_an_interval_of_looking_is_wider_and_begins_late() -> None:

@@ -173,6 +173,16 @@ def is_given(option: str) -> bool:
 PAIR = ("sender", "receiver", "address", "port", "netem")
 """Options of the engine hosts."""
 
+_REAL_TIME = tuple(filter(engines.in_real_time, engines.NAMES))
+_OF_ENGINES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(PAIR, ("hosts",)),
+    **dict.fromkeys(("until_decided", "budget", "pause"), _REAL_TIME),
+    **dict.fromkeys(("bpf", "measure"), ("kernel",)),
+    "allow_host_settings": ("kernel", "hosts"),
+    "programs_as_root": ("kernel", "guest"),
+}
+"""Options that are for some engines alone, and for which."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -194,6 +204,7 @@ class Options:
     kernel: tuple[str, ...] = ()
     until_decided: bool = False
     budget: str = ""
+    pause: str = ""
     beside: tuple[str, ...] = ()
     cluster: str | None = None
     parts: str | None = None
@@ -209,16 +220,16 @@ class Options:
         return (self.engine or "sim").split(",")
 
     def by_engine(self) -> list[Options]:
-        """The same for each engine alone. Where several are named, the two hosts are those of one of them; and beside
-        one in real time, what is simulated ends as it always does."""
-        found = []
+        """The same for each engine alone. Where several are named, each has what is for it; what is for none of them is
+        refused later."""
+        plain, found = Options(), []
         for name in self.engines:
-            one = replace(self, engine=name)
-            if "hosts" in self.engines and name != "hosts":
-                one = replace(one, sender=None, receiver=None, address=None, port=0)
-            if any(map(engines.in_real_time, self.engines)) and not engines.in_real_time(name):
-                one = replace(one, until_decided=False, budget="")
-            found.append(one)
+            others = {
+                option: getattr(plain, option)
+                for option, owners in _OF_ENGINES.items()
+                if name not in owners and set(owners) & set(self.engines)
+            }
+            found.append(replace(self, engine=name, **others))
         return found
 
     @property
@@ -226,7 +237,7 @@ class Options:
         """What ends a run early."""
         from tcpknee.runs.ending import Ending
 
-        return Ending(self.until_decided, self.budget)
+        return Ending(self.until_decided, self.budget, self.pause)
 
     @property
     def of_engine(self) -> dict[str, Any]:
@@ -340,6 +351,13 @@ def planning_options(command: Command) -> Command:
             metavar="TIME,BYTES",
             default="",
             help="With --engine kernel or hosts: no repetition beyond it, such as 10min, 5GB or 10min,5GB.",
+        ),
+        click.option(
+            "--pause",
+            metavar="TIME",
+            default="",
+            help="With --engine kernel or hosts: wait so long between blocks, which are a repetition of every cell.  "
+            "[default: none]",
         ),
         click.option(
             "--beside",

@@ -118,6 +118,7 @@ def _resume(files: Sequence[Path], options: Options) -> int:
             **options.of_engine,
             until_decided=options.until_decided,
             budget=options.budget,
+            pause=options.pause,
             cluster=options.cluster,
             parts=options.parts,
             watcher=watcher,

@@ -88,7 +88,7 @@ _RUN: Shape = {
     ),
     "path_measured": Optional([{"block": WHOLE, **{name: Optional(OrNull(NUMBER)) for name in _PROBED}}]),
     "beside": Optional([_BESIDE]),
-    "ending": Optional({"until_decided": FLAG, "budget": TEXT, "by": TEXT, "blocks": WHOLE}),
+    "ending": Optional({"until_decided": FLAG, "budget": TEXT, "pause": Optional(TEXT), "by": TEXT, "blocks": WHOLE}),
     "failed": Optional([{"cell": WHOLE, "rep": WHOLE, "words": TEXT, "call": Optional(TEXT)}]),
     "versions": Optional({}),
     "host": {"kernel": TEXT},

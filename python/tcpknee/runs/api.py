@@ -56,6 +56,7 @@ def run(
     kernel: str | Sequence[str] | None = None,
     until_decided: bool = False,
     budget: str = "",
+    pause: str = "",
     workers: int | None = None,
     cluster: str | None = None,
     parts: str | None = None,
@@ -76,10 +77,10 @@ def run(
     scenario run as root, and not as the user who called sudo, or nobody; `allow_host_settings`: there, as root, what
     the scenario asks for and the kernel has for the whole machine is set, and put back after the run; `measure`: there,
     instruments for what a repetition costs the host (docs/profile.md). In real time: `until_decided`: no more
-    repetitions once every comparison is decided; `budget`: nor beyond "10min", "5GB" or "10min,5GB". `workers`:
-    repetitions at once, by default one per processor, which changes no result of the simulator; one in real time.
-    `cluster`: the address of a Dask
-    scheduler whose workers run it; `parts`: where these leave finished units, a folder or a URL that fsspec knows, by
+    repetitions once every comparison is decided; `budget`: nor beyond "10min", "5GB" or "10min,5GB"; `pause`: so long
+    between blocks ("10s"). `workers`: repetitions at once, by default one per processor, which changes no result of the
+    simulator; one in real time. `cluster`: the address of a Dask scheduler whose workers run it; `parts`: where these
+    leave finished units, a folder or a URL that fsspec knows, by
     default in `out`; with `resume` also where those of earlier sessions are taken from (docs/cluster.md). With
     `engine="hosts"`, between two hosts of yours (docs/hosts.md): `hosts`, the sender and the receiver as ssh knows them
     or "local", or a `tcpknee.runs.pair.Pair`, which also has an address for data, a port, and
@@ -124,7 +125,7 @@ def run(
             programs_as_root=programs_as_root,
             allow_host_settings=allow_host_settings,
             measure=measure,
-            ending=Ending(until_decided, budget),
+            ending=Ending(until_decided, budget, pause),
             workers=workers,
             cluster=cluster,
             parts=parts,
@@ -147,6 +148,7 @@ def compare(
     bpf: bool = False,
     until_decided: bool = False,
     budget: str = "",
+    pause: str = "",
     workers: int | None = None,
     watcher: Watcher | None = None,
     rate: str | Sequence[str] = _RATE,
@@ -156,8 +158,8 @@ def compare(
     """Compares algorithms on one path: each in a cell of its own, or sharing one as in `compare("cubic:1,bbr1:2")`.
 
     Settings: `loss buffer queue duration warmup repeat seed workload kernel`, and others of a scenario by their dotted
-    path in `set={"sender.initcwnd": 20}`. A list is an axis. `until_decided` and `budget` as in `run`. Raises as `run`
-    does.
+    path in `set={"sender.initcwnd": 20}`. A list is an axis. `until_decided`, `budget` and `pause` as in `run`. Raises
+    as `run` does.
     """
     if unknown := next((name for name in settings if name not in compose.SETTINGS), None):
         known = ["rate", "rtt", *compose.SETTINGS]
@@ -169,7 +171,7 @@ def compare(
     folder = Path(out) if out is not None else None
     try:
         text = compose.comparison(algorithms, rate=rate, rtt=rtt, **settings)
-        ending = Ending(until_decided, budget)
+        ending = Ending(until_decided, budget, pause)
         return run_text(
             text, "<compare>", out=folder, engine=engine, bpf=bpf, ending=ending, workers=workers, watcher=watcher
         )
@@ -504,7 +506,11 @@ def _execute(
     with ExitStack() as stack:
         with watcher.phase("Loading the algorithms into the kernel"):
             chosen = stack.enter_context(engines.of(name, job))
-        expectation = on.words if on else engines.expectation(name, job.scenario.cells, keys, workers, job.user)
+        expectation = (
+            on.words
+            if on
+            else engines.expectation(name, job.scenario.cells, keys, workers, job.user, job.ending.pause_sec)
+        )
         watcher.start(job.scenario.title, len(keys) + kept, kept, expectation)
         try:
             if on:

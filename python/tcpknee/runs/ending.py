@@ -1,4 +1,5 @@
-"""What ends a run in real time before its last repetition: that its comparisons are decided, or a budget."""
+"""How long a run in real time goes on: what ends it before its last repetition (that its comparisons are decided, or a
+budget), and how long it pauses between blocks."""
 
 from __future__ import annotations
 
@@ -10,23 +11,34 @@ from typing import Any
 from tcpknee import _core, human
 from tcpknee.errors import UsageError
 
+_LONGEST_PAUSE_SEC = 3600.0
+
 _BYTES = re.compile(r"(\d+(?:\.\d+)?)\s*([kMGT]?)(i?)B")
 
 
 @dataclass(frozen=True)
 class Ending:
-    """What ends a run early. Nothing of it: it has all its repetitions."""
+    """What ends a run early, and its pauses. Nothing of it: it has all its repetitions, one after the other."""
 
     until_decided: bool = False
     budget: str = ""
+    pause: str = ""
 
     def __bool__(self) -> bool:
-        return self.until_decided or bool(self.budget)
+        return self.until_decided or bool(self.budget) or bool(self.pause)
 
     @staticmethod
     def of_stored(found: Mapping[str, Any] | None) -> Ending:
         """As `run.json` has it."""
-        return Ending(found["until_decided"], found["budget"]) if found else Ending()
+        return Ending(found["until_decided"], found["budget"], found.get("pause", "")) if found else Ending()
+
+    @property
+    def pause_sec(self) -> float:
+        """Raises `UsageError`."""
+        found = _core.duration_ns("pause", self.pause) / 1e9 if self.pause else 0.0
+        if found > _LONGEST_PAUSE_SEC:
+            raise UsageError(f"pause: got {self.pause}; expected 1h at most.")
+        return found
 
     @property
     def most(self) -> tuple[float | None, float | None]:

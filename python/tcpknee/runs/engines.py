@@ -101,12 +101,13 @@ def expectation(
     keys: Sequence[tuple[int, int]],
     workers: int,
     user: User | None = None,
+    pause_sec: float = 0.0,
 ) -> str:
     """What to say before a run of those repetitions begins; empty where it takes as long as it takes. `user`: who runs
-    its programs."""
+    its programs. `pause_sec`: between blocks."""
     if not in_real_time(name) or not keys:
         return ""
-    seconds = real_seconds(cells, keys, workers)
+    seconds = real_seconds(cells, keys, workers, pause_sec)
     kinds = [workloads.of(flow["workload"]) for cell in cells for flow in cell["flows"]]
     endless = all(kind["counts"] == "goodput" or kind["draws"] for kind in kinds)
     text = f"in real time, {'about' if endless else 'at most'} {human.duration(round(seconds * 1e9))}"
@@ -117,7 +118,10 @@ def expectation(
     return text
 
 
-def real_seconds(cells: Sequence[Mapping[str, Any]], keys: Sequence[tuple[int, int]], workers: int) -> float:
-    """How long labs take for those repetitions."""
+def real_seconds(
+    cells: Sequence[Mapping[str, Any]], keys: Sequence[tuple[int, int]], workers: int, pause_sec: float = 0.0
+) -> float:
+    """How long labs take for those repetitions, with a pause between blocks."""
     lengths = {int(cell["index"]): int(cell["duration_ns"]) for cell in cells}
-    return sum(lengths[cell] / 1e9 + LAB_SECONDS for cell, _ in keys) / max(min(workers, len(keys)), 1)
+    pauses_sec = pause_sec * max(len({rep for _, rep in keys}) - 1, 0)
+    return sum(lengths[cell] / 1e9 + LAB_SECONDS for cell, _ in keys) / max(min(workers, len(keys)), 1) + pauses_sec

@@ -127,8 +127,8 @@ class HostSettings:
 
     def _deadline_sec(self) -> int:
         cells = self.job.scenario.cells
-        seconds: float = sum(cell["duration_ns"] for cell in cells) / 1e9 * self.job.scenario.repeat
-        return min(round(10 * seconds) + _SPARE_SEC, _MOST_SEC)
+        block_sec: float = sum(cell["duration_ns"] for cell in cells) / 1e9 + self.job.ending.pause_sec
+        return min(round(10 * block_sec * self.job.scenario.repeat) + _SPARE_SEC, _MOST_SEC)
 
     def netem(self, index: int) -> dict[str, settings.Setting]:
         """What makes the path of a cell. Raises `UsageError`."""

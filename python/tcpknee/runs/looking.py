@@ -35,13 +35,14 @@ def check(asked: Ending, engine: str, cells: Sequence[Mapping[str, Any]], repeat
     if not asked:
         return
     if not engines.in_real_time(engine):
-        what = "until_decided" if asked.until_decided else "budget"
+        what = next(name for name in ("until_decided", "budget", "pause") if getattr(asked, name))
         raise UsageError(
             f"{what}: got it with the engine {engine}; expected one in real time, whose repetitions take as "
             "long as they say. What is simulated has all its repetitions, so that it is the same again."
         )
     most_sec, _ = asked.most
-    block_sec = engines.real_seconds(cells, [(int(cell["index"]), 0) for cell in cells], 1)
+    # Of a pause that is none, a complaint comes now.
+    block_sec = engines.real_seconds(cells, [(int(cell["index"]), 0) for cell in cells], 1, asked.pause_sec)
     if most_sec is not None and block_sec > most_sec:
         raise UsageError(
             f"budget: got {human.duration(round(most_sec * 1e9))}; expected "
@@ -73,7 +74,7 @@ class Looking:
     def __post_init__(self) -> None:
         self._began = time.monotonic()
         self._most_sec, self._most_bytes = self.ending.most
-        self._longest_sec = 0.0
+        self._longest_sec = self._pause_sec = 0.0
         self._sent_bytes: Counter[int] = Counter()
 
     def take(self, key: Key, found: Mapping[str, pa.Table]) -> None:
@@ -89,9 +90,11 @@ class Looking:
             self.by = self._why()
             if self.by != "repeat":
                 return
+            time.sleep(self._pause_sec)
             before_sec = time.monotonic()
             yield list(block)
             self._longest_sec = max(self._longest_sec, time.monotonic() - before_sec)
+            self._pause_sec = self.ending.pause_sec
         if self._is_decided():
             self.by = "decided"
 
@@ -99,7 +102,8 @@ class Looking:
         """What ends it before the next block."""
         if self._is_decided():
             return "decided"
-        if self._most_sec is not None and time.monotonic() - self._began + self._longest_sec > self._most_sec:
+        after_sec = time.monotonic() - self._began + self._pause_sec + self._longest_sec
+        if self._most_sec is not None and after_sec > self._most_sec:
             return "time"
         sent = self._sent_bytes.values()
         if self._most_bytes is not None and sum(sent) + max(sent, default=0) > self._most_bytes:
@@ -127,6 +131,7 @@ class Looking:
         return {
             "until_decided": self.ending.until_decided,
             "budget": self.ending.budget,
+            "pause": self.ending.pause,
             "by": self.by,
             "blocks": len({rep for _, rep in self.kept}),
         }
