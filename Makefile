@@ -145,6 +145,10 @@ bench: fast ## speed, memory and start-up time, with the facts of this machine
 paired: fast ## our builds in the kernel against the kernel's own, ten pairs each (needs root, ten minutes)
 	$(BIN)/python tools/paired_builds.py
 
+.PHONY: hosts-beside
+hosts-beside: fast ## two hosts over ssh beside the kernel engine, on the same paths (needs root and sshd, five minutes)
+	$(BIN)/python tools/hosts_beside_kernel.py
+
 # The kernel that `make reference` measures, as `knee kernel add` takes it.
 KERNEL ?= 6.12
 MEASURE := $(BIN)/python reference/measure.py $(KERNEL)
