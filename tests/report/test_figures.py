@@ -13,7 +13,7 @@ import pytest
 import synthetic
 from tcpknee import _core, pages
 from tcpknee.errors import UsageError
-from tcpknee.pages import export, palette
+from tcpknee.pages import export, over_axes, palette
 from tcpknee.pages.figures import FIGURES
 from tcpknee.pages.run import ReportRun
 
@@ -221,3 +221,19 @@ def test_each_small_chart_has_its_axes_and_no_axes_stand_without_one(name, tmp_p
     assert all(f'"title": "{title}"' in json.dumps(panel) for panel in grid["concat"])
     assert name != "axes" or '"title": "Loss (%)"' in json.dumps(spec), "titles of axes begin with a capital"
     pages.save(run, name, tmp_path / "figure.svg")
+
+
+def test_a_matrix_of_three_axes_is_a_full_grid_and_says_what_it_leaves_out(tmp_path, monkeypatch):
+    axes = {
+        "path.rtt": ("10ms", "20ms", "40ms", "80ms", "160ms"),
+        "path.loss": ("0%", "0.1%", "1%"),
+        "path.buffer": ("0.5bdp", "1bdp", "2bdp", "4bdp", "8bdp"),
+    }
+    run = ReportRun.open(synthetic.write_run(tmp_path / "run", axes=axes, reps=1, seconds=1.0, sampled=False))
+    figure = export.find("axes")
+    shapes = [(len(one["concat"]), one["columns"]) for one in export.spec(run, figure)["vconcat"]]
+    assert shapes == [(15, 5), (25, 5), (15, 3)], "a column per value of the last axis besides its own"
+    assert figure.words(run) == "" and export.find("heat").words(run) == "" and export.find("goodput").words(run)
+    monkeypatch.setattr(over_axes, "PANELS_AT_MOST", 20)
+    assert figure.words(run) == "Over loss the first 20 of 25 small charts are shown."
+    assert len(export.spec(run, figure)["vconcat"][1]["concat"]) == 20

@@ -177,15 +177,26 @@ _BESIDE_PANEL = 66
 
 
 def grid(
-    layers: Any, rows: Sequence[Mapping[str, Any]], field: str, names: Sequence[str], layout: Layout, most: int = 4
+    layers: Any,
+    rows: Sequence[Mapping[str, Any]],
+    field: str,
+    names: Sequence[str],
+    layout: Layout,
+    *,
+    most: int = 4,
+    columns: int | None = None,
 ) -> alt.ConcatChart:
-    """A small chart per name, of the rows that have it in `field`, in rows that are as full as they can be.
+    """A small chart per name, of the rows that have it in `field`: `columns` side by side where there is room, or at
+    most `most` in rows that are as full as they can be.
 
     Each has its axes: of a facet those of the last row would stand below nothing where it is not full."""
     import altair as alt
 
-    across = min(len(names), layout.across, most)
-    across = math.ceil(len(names) / math.ceil(len(names) / across))
+    if columns and layout.across > 1:
+        across = min(len(names), columns)
+    else:
+        across = min(len(names), layout.across, most)
+        across = math.ceil(len(names) / math.ceil(len(names) / across))
     width = layout.width / across - (_BESIDE_PANEL if across > 1 else 0)
     panels = [
         layers.properties(

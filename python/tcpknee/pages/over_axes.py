@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from . import marks, numeric, palette
@@ -12,10 +11,12 @@ from .theme import Layout
 if TYPE_CHECKING:
     from tcpknee.evidence.stats import Estimate
 
-#: Beyond this, panels are too narrow to read: the first ones are shown.
-PANELS_AT_MOST = 12
+#: Of one axis; beyond this nobody compares them any more, and `words` says so.
+PANELS_AT_MOST = 60
+#: Side by side in a full grid, where there is room: narrower ones cannot be read.
+COLUMNS_AT_MOST = 6
 
-Measured = Iterable[tuple[Entrant, str, "Estimate"]]
+Measured = list[tuple[Entrant, str, "Estimate"]]
 """Entrants with what is drawn of them and its value; the word begins the titles of panels, and may be empty."""
 
 
@@ -26,24 +27,32 @@ def of_totals(run: ReportRun, name: str) -> list[tuple[Entrant, Estimate]]:
     return [(first[cell], totals[cell]) for cell in sorted(totals) if cell in first]
 
 
-def chart(run: ReportRun, layout: Layout, measured: Measured, title: str, scale: float, *, width: int = 4) -> Any:
+def words(run: ReportRun, measured: Measured) -> str:
+    """Of which axes not all small charts are shown."""
+    counts = {key: len({_panel(run, key, entrant, word) for entrant, word, _ in measured}) for key in run.varied}
+    return " ".join(
+        f"Over {axis_name(key)} the first {PANELS_AT_MOST} of {count} small charts are shown."
+        for key, count in counts.items()
+        if count > PANELS_AT_MOST
+    )
+
+
+def chart(run: ReportRun, layout: Layout, measured: Measured, title: str, scale: float) -> Any:
     """One row per axis with several values, one small chart per word and setting of the other axes, all on one scale.
 
-    `title` has the unit, in which a value is `scale` times its own; `width`: charts beside each other at most.
+    `title` has the unit, in which a value is `scale` times its own.
     """
     import altair as alt
 
-    found = list(measured)
     parts = []
-    heights = marks.from_zero(marks.spread(estimate, scale, "v")["v_high"] for _, _, estimate in found)
+    heights = marks.from_zero(marks.spread(estimate, scale, "v")["v_high"] for _, _, estimate in measured)
     for key, order in run.varied.items():
         places = numeric.numbers(order)
         rows = []
         panels: dict[str, None] = {}
-        for entrant, word, estimate in found:
+        for entrant, word, estimate in measured:
             axes = dict(run.conditions[entrant.condition].axes)
-            others = [f"{axis_name(k)} {v}" for k, v in axes.items() if k != key and k in run.varied]
-            panel = ", ".join([word, *others] if word else others)
+            panel = _panel(run, key, entrant, word)
             panels[panel] = None
             rows.append(
                 {
@@ -80,8 +89,23 @@ def chart(run: ReportRun, layout: Layout, measured: Measured, title: str, scale:
             ),
         ).properties(height=190 if layout.across > 1 else 130)
         rows = [row for row in rows if row["panel"] in shown]
-        parts.append(marks.grid(layers, rows, "panel", shown, layout, width))
+        parts.append(marks.grid(layers, rows, "panel", shown, layout, columns=_columns(run, key, measured)))
     return alt.vconcat(*parts, spacing=30)
+
+
+def _panel(run: ReportRun, key: str, entrant: Entrant, word: str) -> str:
+    """The small chart over `key` that an entrant stands in: the word, and the setting of the other axes."""
+    axes = run.conditions[entrant.condition].axes
+    others = [f"{axis_name(k)} {v}" for k, v in axes if k != key and k in run.varied]
+    return ", ".join([word, *others] if word else others)
+
+
+def _columns(run: ReportRun, key: str, measured: Measured) -> int | None:
+    """Of a full grid: what changes fastest from chart to chart, the words or the last of several axes."""
+    kinds = len({word for _, word, _ in measured})
+    others = [len(order) for k, order in run.varied.items() if k != key]
+    fastest = kinds if kinds > 1 else others[-1] if len(others) > 1 else None
+    return fastest if fastest is not None and fastest <= COLUMNS_AT_MOST else None
 
 
 def _across(key: str, order: list[str], found: numeric.Numbers | None) -> Any:

@@ -22,6 +22,13 @@ def applies(run: ReportRun) -> bool:
     return len(run.conditions) > 1
 
 
+def words(run: ReportRun) -> str:
+    return over_axes.words(run, _measured(run))
+
+
 def chart(run: ReportRun, layout: Layout) -> Any:
-    measured = [(entrant, "", group.metrics["goodput_bits_per_sec"]) for entrant, group in run.measured]
-    return over_axes.chart(run, layout, measured, "Goodput (Mbit/s)", 1e-6)
+    return over_axes.chart(run, layout, _measured(run), "Goodput (Mbit/s)", 1e-6)
+
+
+def _measured(run: ReportRun) -> over_axes.Measured:
+    return [(entrant, "", group.metrics["goodput_bits_per_sec"]) for entrant, group in run.measured]

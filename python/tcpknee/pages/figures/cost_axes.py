@@ -21,11 +21,17 @@ def applies(run: ReportRun) -> bool:
     return len(run.conditions) > 1 and bool(_metric(run))
 
 
+def words(run: ReportRun) -> str:
+    return over_axes.words(run, _measured(run))
+
+
 def chart(run: ReportRun, layout: Layout) -> Any:
-    metric = _metric(run)
-    measured = [(entrant, "", estimate) for entrant, estimate in over_axes.of_totals(run, metric)]
-    unit = metric.rpartition("_")[2]
-    return over_axes.chart(run, layout, measured, f"Processor time per {unit} (ns)", 1.0)
+    unit = _metric(run).rpartition("_")[2]
+    return over_axes.chart(run, layout, _measured(run), f"Processor time per {unit} (ns)", 1.0)
+
+
+def _measured(run: ReportRun) -> over_axes.Measured:
+    return [(entrant, "", estimate) for entrant, estimate in over_axes.of_totals(run, _metric(run))]
 
 
 def _metric(run: ReportRun) -> str:

@@ -27,8 +27,12 @@ def applies(run: ReportRun) -> bool:
     return len(run.conditions) > 1 and bool(_measured(run))
 
 
+def words(run: ReportRun) -> str:
+    return over_axes.words(run, _measured(run))
+
+
 def chart(run: ReportRun, layout: Layout) -> Any:
-    return over_axes.chart(run, layout, _measured(run), "Processor time (%)", 100.0, width=len(KINDS))
+    return over_axes.chart(run, layout, _measured(run), "Processor time (%)", 100.0)
 
 
 def _measured(run: ReportRun) -> list[tuple[Entrant, str, Estimate]]:

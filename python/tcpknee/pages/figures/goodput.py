@@ -22,6 +22,11 @@ def applies(run: ReportRun) -> bool:
     return bool(run.entrants)
 
 
+def words(run: ReportRun) -> str:
+    count = len(run.measured)
+    return f"The first {ROWS_AT_MOST} of {count} rows are shown." if count > ROWS_AT_MOST else ""
+
+
 def chart(run: ReportRun, layout: Layout) -> Any:
     import altair as alt
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tcpknee.pages import marks
-from tcpknee.pages.run import ReportRun, axis_name
+from tcpknee.pages.run import Entrant, ReportRun, axis_name
 from tcpknee.pages.theme import Layout
 
 name = "heat"
@@ -15,7 +15,7 @@ summary = (
     "A heat map for each algorithm, and for each setting of further axes: mean goodput in Mbit/s, the greater the "
     "darker, on one logarithmic scale. Values stand in the order of the file."
 )
-#: Beyond this, numbers in cells are too small to read: the first ones are shown.
+#: Beyond this nobody compares them any more, and the caption says so.
 PANELS_AT_MOST = 24
 CELL = 30
 
@@ -24,19 +24,34 @@ def applies(run: ReportRun) -> bool:
     return len(run.varied) > 1
 
 
+def words(run: ReportRun) -> str:
+    across, up = _longest(run)
+    count = len({_panel(run, entrant, {across, up}) for entrant, _ in run.measured})
+    return f"The first {PANELS_AT_MOST} of {count} are shown." if count > PANELS_AT_MOST else ""
+
+
+def _longest(run: ReportRun) -> tuple[str, str]:
+    """The axes that are drawn: those with most values."""
+    across, up, *_ = sorted(run.varied, key=lambda key: -len(run.varied[key]))
+    return across, up
+
+
+def _panel(run: ReportRun, entrant: Entrant, drawn: set[str]) -> str:
+    """The heat map that an entrant stands in: its name, and the setting of the axes that are not drawn."""
+    axes = run.conditions[entrant.condition].axes
+    others = [f"{axis_name(key)} {value}" for key, value in axes if key in run.varied and key not in drawn]
+    return ", ".join([entrant.label, *others])
+
+
 def chart(run: ReportRun, layout: Layout) -> Any:
     import altair as alt
 
-    across, up, *_ = sorted(run.varied, key=lambda key: -len(run.varied[key]))
+    across, up = _longest(run)
     rows: list[dict[str, Any]] = []
     panels: dict[str, None] = {}
     for entrant, group in run.measured:
         axes = dict(run.conditions[entrant.condition].axes)
-        others = [f"{axis_name(key)} {value}" for key, value in axes.items() if key in run.varied]
-        others = [
-            words for words in others if words not in {f"{axis_name(key)} {axes.get(key)}" for key in (across, up)}
-        ]
-        panel = ", ".join([entrant.label, *others])
+        panel = _panel(run, entrant, {across, up})
         panels[panel] = None
         goodput = group.metrics["goodput_bits_per_sec"].mean * 1e-6
         # Nothing stands on no logarithmic scale.
@@ -78,7 +93,7 @@ def chart(run: ReportRun, layout: Layout) -> Any:
             color=alt.condition(f"datum.shade > {middle!r}", alt.value("white"), alt.value("#222222")),
         ),
     ).properties(height=CELL * len(run.varied[up]))
-    return marks.grid(layers, rows, "panel", shown, layout, 3)
+    return marks.grid(layers, rows, "panel", shown, layout, most=3)
 
 
 def _place(field: str, key: str, run: ReportRun, layout: Layout) -> Any:
