@@ -14,7 +14,7 @@ import traces
 from drawn import panels
 from tcpknee.live import trace
 from tcpknee.pages import export, figures, marks, palette, sources, theme, trace_page
-from tcpknee.pages.figures import delay_goodput, timeseries
+from tcpknee.pages.figures import completion, delay_goodput, timeseries
 from tcpknee.pages.run import ReportRun
 
 layouts = pytest.mark.parametrize("layout", theme.LAYOUTS, ids=lambda layout: layout.name)
@@ -93,6 +93,29 @@ def test_all_transfers_complete_is_below_the_edge(case):
     spec = export.spec(ReportRun.open(case("transfer")), export.find("completion"))
     y = spec["layer"][0]["encoding"]["y"]
     assert y["scale"]["domain"][1] > 100 == y["axis"]["values"][-1]
+
+
+def test_of_many_transfers_the_slow_ones_have_room(tmp_path):
+    spec = export.spec(ReportRun.open(synthetic.write_run(tmp_path, flows=60, workload="transfer")), completion)
+    line, points = spec["layer"]
+    y = line["encoding"]["y"]
+    assert y["field"] == "open" and y["scale"]["type"] == "log", "60 transfers in five repetitions are 300"
+    assert y["axis"]["values"][:4] == [100, 50, 10, 5], "p0, the median, p90, p95"
+    assert points["transform"] == [{"filter": "datum.mark"}]
+    assert "percentiles" in completion.words(ReportRun.open(tmp_path))
+
+
+def test_percentiles_of_completion_are_marked_where_they_were_reached():
+    times = [float(k) for k in range(1, 1001)]
+    rows = completion._tail(times, 1000)
+    assert {row["ms"]: row["open"] for row in rows if row["mark"]} == pytest.approx(
+        {500: 50.1, 900: 10.1, 950: 5.1, 990: 1.1, 999: 0.2}
+    )
+    assert len(rows) <= completion.POINTS_AT_MOST + 5
+    assert sum(row["ms"] >= 990 for row in rows) == 11, "each of the slowest"
+    unfinished = completion._tail(times[:980], 1000)
+    assert [row["ms"] for row in unfinished if row["mark"]] == [500, 900, 950], "p99 was not reached"
+    assert unfinished[-1]["open"] == pytest.approx(2.1) and completion._tail([], 5) == []
 
 
 # --- lines ------------------------------------------------------------------
