@@ -38,11 +38,13 @@ impl Lab {
     /// in a namespace of the lab's.
     pub fn build(cell: &Cell, congestion: &dyn Fn(&str) -> String) -> Result<Lab, KernelError> {
         let addresses: Vec<Addresses> = (0..cell.flows.len()).map(Addresses::of).collect();
+        // Of this one only its children are of use: they have tables of sockets of their own. It stays until they are made.
+        // While a kernel takes a namespace away it holds the lock of the devices, and a write of a setting that wants the
+        // lock begins again and again: in a guest, whose time stands still meanwhile, for ever.
+        let _nursery = Namespace::new()?;
         let medium = medium(cell, &addresses)?;
         nic::check_on(cell, medium == Medium::Link)?;
         let mut facts = Facts::here();
-        // Of this one only its children are of use: they have tables of sockets of their own.
-        let _nursery = Namespace::new()?;
         let (sender, receiver, joint) = match medium {
             Medium::Link => {
                 let (sender, sender_tun) = with_tun(&cell.sender)?;

@@ -30,11 +30,10 @@ const ENDS: [End; 2] = [
     },
 ];
 
-/// Has this kernel what a path needs? `Ok(())`, or what it lacks. Looks in a
-/// network namespace of its own, in which it leaves the caller.
+/// Has this kernel what a path needs? `Ok(())`, or what it lacks. Changes the
+/// loopback device of the caller's namespace.
 pub fn check(config: &LinkConfig) -> Result<(), KernelError> {
     batch(config)?;
-    Namespace::new()?;
     let mut netlink = Netlink::new()?;
     let bucket = config.path.rate.map(|_| "tbf");
     for kind in ["netem"].into_iter().chain(bucket) {
