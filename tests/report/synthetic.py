@@ -178,7 +178,7 @@ def _cell(
         share, swing, standing_ms, limit = CHARACTER.get(name, (0.5, 0.3, 20.0, "cwnd"))
         goodput = RATE_BITS_PER_SEC * share * hardship / len(ids) * rng.normal(1, 0.05)
         start_ns = int(flow * min(0.1, 0.5 * seconds / len(ids)) * 1e9)
-        done = workload == "transfer" and rng.random() < 0.97
+        done = workload in ("transfer", "web") and rng.random() < 0.97
         end_ns = int(start_ns + (0.4 + 0.4 * rng.random()) * (seconds * 1e9 - start_ns)) if done else int(seconds * 1e9)
         t_ns = np.arange(start_ns, end_ns, int(interval_ms * 1e6), dtype=np.int64)
         t = t_ns * 1e-9
@@ -216,7 +216,7 @@ def _cell(
             "workload": workload, "start_ns": start_ns,
             "end_ns": end_ns if done else None,
             "completion_us": int(rng.lognormal(math.log(400_000 / share), 0.3)) if done else None,
-            "transfer_bytes": 5_000 * 10 ** (flow % 4) if workload == "transfer" else None,
+            "transfer_bytes": 5_000 * 10 ** (flow % 4) if workload in ("transfer", "web") else None,
             "slowdown": float(rng.lognormal(1.0, 0.3)) if done else None,
             "goodput_bits_per_sec": goodput, "throughput_bits_per_sec": goodput * 1.02,
             "data_segs_out": 10_000, "total_retrans": int(150 * rng.normal(1, 0.1)), "retransmit_pct": 1.5,
@@ -305,6 +305,7 @@ CASES: dict[str, dict[str, Any]] = {
     "matrix": {"axes": {"path.rtt": ("20ms", "100ms", "200ms"), "path.loss": ("0%", "0.5%", "1.5%")}},
     "empty": {"sampled": False, "reps": 1},
     "transfer": {"workload": "transfer", "flows": 4},
+    "web": {"workload": "web", "flows": 12},
     "asked": {
         "workload": "request-response",
         "axes": {"flow.0.connections": ("1", "8", "50"), "flow.0.client_threads": ("1", "4")},

@@ -186,6 +186,25 @@ def test_time_series_show_the_repetition_of_median_goodput(case):
         assert totals[2][1] == rep
 
 
+def test_repetitions_of_transfers_that_come_and_go_lie_about_their_mean(case):
+    run = ReportRun.open(case("web"))
+    [points] = export.spec(run, export.find("goodput"))["datasets"].values()
+    for entrant, group in run.measured:
+        of = [point for point in points if point["entrant"] == entrant.label]
+        mean = next(point["goodput"] for point in of if point["kind"] == "mean")
+        singles = {point["rep"]: point["goodput"] for point in of if point["kind"] == "repetition"}
+        assert sum(singles.values()) / len(singles) == pytest.approx(mean, rel=1e-3)
+        shown = [singles[rep] * 1e6 for rep in group.reps.tolist()]
+        assert shown == pytest.approx(group.values["goodput_bits_per_sec"].tolist(), rel=1e-3)
+
+
+def test_the_median_repetition_of_transfers_that_come_and_go_is_that_of_the_cells_goodput(case):
+    run = ReportRun.open(case("web"))
+    for total in run.stats.totals:
+        ordered = sorted(zip(total.values["goodput_bits_per_sec"].tolist(), total.reps.tolist(), strict=True))
+        assert run.median_rep[total.cell] == ordered[2][1]
+
+
 def test_no_spike_of_a_flow_is_lost_on_the_way_to_the_page(case):
     run = ReportRun.open(case("many"))
     condition = run.conditions[0]

@@ -16,6 +16,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tcpknee.errors import MissingTable
 from tcpknee.runs.beside import SIMULATED, of_run
 
@@ -269,8 +271,10 @@ class ReportRun:
     def median_rep(self) -> dict[int, int]:
         """Per cell, the repetition whose total goodput is the median (the lower of two)."""
         totals: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
-        for row in self.flows:
-            totals[row["cell"]][row["rep"]] += row["goodput_bits_per_sec"] or 0.0
+        for group in self.stats.groups:
+            goodputs = np.nan_to_num(group.values["goodput_bits_per_sec"]).tolist()
+            for rep, goodput in zip(group.reps.tolist(), goodputs, strict=True):
+                totals[group.cell][rep] += goodput
         return {
             cell: sorted(reps, key=lambda rep: (reps[rep], rep))[(len(reps) - 1) // 2] for cell, reps in totals.items()
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tcpknee.pages import marks, theme
@@ -32,10 +33,6 @@ def chart(run: ReportRun, layout: Layout) -> Any:
 
     rows: list[dict[str, Any]] = []
     points: list[dict[str, Any]] = []
-    repetitions: dict[tuple[int, int, int], float] = {}
-    for row in run.flows:
-        key = row["cell"], row["group"], row["rep"]
-        repetitions[key] = repetitions.get(key, 0.0) + (row["goodput_bits_per_sec"] or 0.0)
     shown = run.measured[:ROWS_AT_MOST]
     for entrant, group in shown:
         words = marks.entrant_words(run, entrant)
@@ -43,8 +40,8 @@ def chart(run: ReportRun, layout: Layout) -> Any:
                      "n": group.metrics["goodput_bits_per_sec"].n})  # fmt: skip
         points += [
             {**words, "goodput": value * 1e-6, "rep": rep}
-            for (cell, group, rep), value in repetitions.items()
-            if (cell, group) == (entrant.cell, entrant.group)
+            for rep, value in zip(group.reps.tolist(), group.values["goodput_bits_per_sec"].tolist(), strict=True)
+            if not math.isnan(value)
         ]
     scale = marks.from_zero([row["goodput_high"] for row in rows] + [point["goodput"] for point in points])
     y = alt.Y("entrant:N", title=None, sort=marks.entrants(run), axis=marks.row_axis())
