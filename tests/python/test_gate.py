@@ -23,6 +23,7 @@ from tcpknee.errors import ScenarioError
 from tcpknee.evidence import expect, metrics
 from tcpknee.evidence.expressions import Quantity, Term
 from tcpknee.gate import candidates, judging, report, suite
+from tcpknee.pages import gate_page
 
 ROOT = Path(__file__).parents[2]
 
@@ -259,6 +260,28 @@ def test_every_finding_ends_with_1(tmp_path: Path) -> None:
         assert not re.search(r"^[a-z]+ *= *\[", shown, re.MULTILINE), shown
         done = knee("run", tmp_path / "out" / row["reproducer"], "-q", "--out", row["name"], cwd=tmp_path)
         assert done.code == 1, (shown, done.out, done.err)
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert " object at 0x" not in page
+    assert set(re.findall(r'href="#([^"]+)"', page)) <= set(re.findall(r'id="([^"]+)"', page))
+    text = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    for row in rows.values():
+        assert f"Shown by `knee run {row['reproducer']}`" in text
+    for told in (page.replace("&#34;", '"'), text.replace("\\", "")):
+        assert '"old" is cubic' in told and "0 nothing, 1 all" in told
+
+
+def test_a_page_has_no_link_to_what_was_not_run_and_begins_with_what_failed() -> None:
+    rows = [
+        {"name": "aside", "scenario": None, "reproducer": None},
+        {"name": "good", "scenario": "good.toml", "reproducer": None},
+        {"name": "bad", "scenario": "bad.toml", "reproducer": "finding-bad.toml"},
+    ]
+    plain = {"section": "1", "must": False, "stress": False, "verdict": "ok", "change": None, "worst": "", "limits": []}
+    plain |= {"question": "?", "thresholds": {}, "base": None, "changes": [], "harm": []}
+    gate = {"title": "x", "why": "", "counts": "", "legend": "", "base": "cubic", "facts": {}, "would_change": []}
+    page = gate_page.render({**gate, "rows": [{**plain, **row} for row in rows]})
+    assert re.findall(r'href="#([^"]+)"', page) == ["row-good", "row-bad"]
+    assert re.findall(r'id="(row-[^"]+)"', page) == ["row-bad", "row-good"]
 
 
 def test_a_finding_is_where_something_fails(tmp_path: Path) -> None:

@@ -76,6 +76,15 @@ def counts(found: Sequence[Judged]) -> str:
     return ", ".join(f"{count} {word}" for word, count in number.most_common())
 
 
+def legend(gate: Gate) -> str:
+    """What the rows' own words mean."""
+    base = gate.base.label
+    return (
+        f'"new" is {gate.new.label}, "old" is {base}, and the base\'s own is that of {base} beside {base}. Harm is the '
+        "share of what a flow has alone that another takes from it: 0 nothing, 1 all."
+    )
+
+
 def facts(gate: Gate) -> list[tuple[str, str]]:
     """What was run, without anything that another run of it would not say too."""
     return [
@@ -121,7 +130,7 @@ def _told(one: Judged) -> Iterator[str]:
     if one.change in (WORSE, BETTER) and one.changes[0].told not in one.worst:
         yield f"  {one.change}: {one.changes[0].told} {one.changes[0].where}".rstrip()
     if one.finding:
-        yield f"  shown by: {one.finding}"
+        yield f"  shown by: knee run {one.finding}"
 
 
 def _section(one: Judged) -> str:
@@ -138,7 +147,14 @@ def markdown(gate: Gate, found: Sequence[Judged], *, by_criteria: bool) -> Itera
     yield f"<!-- knee gate: {quote(gate.suite.name)} {quote(gate.new.label)} -->"
     yield f"### knee gate: {_cell(gate.title)}"
     yield ""
-    yield f"**{_cell(why)}**"
+    yield f"**{_cell(why)}** {counts(found)}. Thresholds are ours."
+    yield ""
+    for one in found:
+        if one.finding:
+            said = f"{_cell(one.row.question)} {_cell(one.worst)}. Shown by `knee run {one.finding}`"
+            yield f"- **{one.row.name}**: {said}"
+    yield ""
+    yield _cell(legend(gate))
     yield ""
     yield f"| section | row | verdict | beside {_cell(gate.base.label)} | worst |"
     yield "|---|---|---|---|---|"
@@ -147,8 +163,6 @@ def markdown(gate: Gate, found: Sequence[Judged], *, by_criteria: bool) -> Itera
         section, name, judged, *others = map(_cell, cells)
         marked = f"**{judged}**" if one.fails or one.is_regression else judged
         yield f"| {' | '.join((section, name, marked, *others))} |"
-    yield ""
-    yield f"{counts(found)}. Thresholds are ours."
     yield ""
     yield "<details><summary>What was run, and what would change this verdict</summary>"
     yield ""
@@ -191,6 +205,7 @@ def as_json(gate: Gate, found: Sequence[Judged], *, by_criteria: bool) -> dict[s
         "passed": passed,
         "why": why,
         "counts": counts(found),
+        "legend": legend(gate),
         "facts": dict(facts(gate)),
         "rows": [one.json() for one in found],
         "would_change": list(CHANGES_IT),

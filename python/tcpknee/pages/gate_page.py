@@ -1,4 +1,5 @@
-"""The page of a gate: the matrix first, then each row with its question, thresholds, numbers and reproducer."""
+"""The page of a gate: the matrix first, then each row with its question, thresholds, numbers and reproducer; those that
+have a reproducer, as they fail, before the others."""
 
 from __future__ import annotations
 
@@ -10,4 +11,5 @@ from . import html
 
 def render(gate: Mapping[str, Any]) -> str:
     """`gate`: the object of gate.json."""
-    return html.still_page("gate.html.j2", gate=gate, base=gate["base"])
+    shown = sorted((row for row in gate["rows"] if row["scenario"]), key=lambda row: not row["reproducer"])
+    return html.still_page("gate.html.j2", gate=gate, shown=shown, base=gate["base"])
