@@ -6,7 +6,7 @@ from __future__ import annotations
 from xdist.scheduler import LoadScopeScheduling
 
 IN_TURN = {
-    "the kernel's congestion controls": (
+    "the kernel's congestion controls and assignments": (
         "test_loader.py",
         "test_struct_ops.py",
         "test_replay.py",
@@ -14,8 +14,10 @@ IN_TURN = {
         "test_settings.py::test_every_sysctl_of_tcp_is_there_as_the_file_has_it_and_no_key_is",
         "test_engine.py::test_parameters_of_a_flow_are_set_in_the_kernel",
         "test_engine.py::test_our_builds_run_where_the_kernel_has_its_own_and_are_gone_afterwards",
+        "test_engine.py::test_a_file_of_ones_own_runs_in_this_kernel_and_is_gone_afterwards",
+        "test_assign.py",
+        "test_experiment.py",
     ),
-    "the kernel's assignments": ("test_assign.py", "test_experiment.py"),
 }
 """They change, or look at, what the whole kernel has."""
 

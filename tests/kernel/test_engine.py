@@ -272,7 +272,8 @@ def test_a_run_ends_by_its_budget_with_whole_blocks(tmp_path: Path) -> None:
     scenario = tmp_path / "s.toml"
     scenario.write_text(text + 'algorithm = ["cubic", "reno"]\n')
     run = tcpknee.run(scenario, engine="kernel", out=tmp_path / "run", budget="1h,1kB")
-    assert run.meta["ending"] == {"until_decided": False, "budget": "1h,1kB", "by": "bytes", "blocks": 1}
+    expected = {"until_decided": False, "budget": "1h,1kB", "pause": "", "by": "bytes", "blocks": 1}
+    assert run.meta["ending"] == expected
     assert [(entry["cell"], entry["rep"]) for entry in run.meta["repetitions"]] == [(0, 0), (1, 0)]
     assert run.complete
 
