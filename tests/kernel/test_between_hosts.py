@@ -164,13 +164,20 @@ def test_a_scenario_runs_between_two_hosts_over_ssh(servers: Servers, tmp_path: 
     until(lambda: not helpers(servers.lab), "the helpers are gone")
 
 
-def test_a_receiver_that_dies_ends_the_run_in_order_and_resume_goes_on(servers: Servers, tmp_path: Path) -> None:
-    words = servers.words(servers.folder / "path.toml", *HOSTS, "--out", tmp_path / "run")
+@contextmanager
+def under_way(servers: Servers, out: Path) -> Iterator[subprocess.Popen[str]]:
+    """A run between both hosts that has a repetition finished and sends the next one."""
+    words = servers.words(servers.folder / "path.toml", *HOSTS, "--out", out)
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as knee:
-        parts = tmp_path / "run/parts"
+        parts = out / "parts"
         until(lambda: parts.is_dir() and len(list(parts.iterdir())) >= 1, "one repetition is finished")
         until(lambda: len(helpers(servers.lab)) == 2, "both helpers run")
         until(lambda: is_sending(servers.lab), "the next one is under way")
+        yield knee
+
+
+def test_a_receiver_that_dies_ends_the_run_in_order_and_resume_goes_on(servers: Servers, tmp_path: Path) -> None:
+    with under_way(servers, tmp_path / "run") as knee:
         os.kill(max(helpers(servers.lab)), signal.SIGKILL)
         _, stderr = knee.communicate(timeout=PATIENCE_SEC)
     assert knee.returncode == 2

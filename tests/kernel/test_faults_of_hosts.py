@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ import probes
 import tcpknee
 from building import run
 from lab import Lab
-from test_between_hosts import HOSTS, RATE_BITS_PER_SEC, SCENARIO, Servers, helpers, is_sending, listening, servers  # noqa: F401
+from test_between_hosts import HOSTS, RATE_BITS_PER_SEC, SCENARIO, Servers, helpers, listening, servers, under_way  # noqa: F401
 from test_far_settings import all_settings, scenario
 from waiting import PATIENCE_SEC, until
 
@@ -165,14 +164,8 @@ def gone(lab: Lab) -> Iterator[None]:
 @pytest.mark.slow("ssh takes 20 s to notice that a host says nothing")
 def test_a_receiver_without_power_ends_the_run_in_order_and_resume_goes_on(servers: Servers, tmp_path: Path) -> None:  # noqa: F811
     before = all_settings(servers.lab)
-    words = servers.words(servers.folder / "path.toml", *HOSTS, "--out", tmp_path / "run")
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as knee:
-        parts = tmp_path / "run/parts"
-        until(lambda: parts.is_dir() and len(list(parts.iterdir())) >= 1, "one repetition is finished")
-        until(lambda: len(helpers(servers.lab)) == 2, "both helpers run")
-        until(lambda: is_sending(servers.lab), "the next one is under way")
-        with gone(servers.lab):
-            _, stderr = knee.communicate(timeout=PATIENCE_SEC)
+    with under_way(servers, tmp_path / "run") as knee, gone(servers.lab):
+        _, stderr = knee.communicate(timeout=PATIENCE_SEC)
     assert knee.returncode == 2
     assert "receiver b: the helper, or the connection to it, ended before its work was done" in stderr
     assert "The host may have been restarted, or is out of reach. What was finished is kept" in stderr
