@@ -20,7 +20,7 @@ pub struct ParamInfo {
     pub max: f64,
     /// How a value is written.
     pub unit: Unit,
-    /// The owner counts times in units of so many ns, and shares and numbers in so many per 1; 1: as they are.
+    /// What one unit of the owner's is: of times, this many ns; of shares and numbers, one part in this many.
     pub scale: f64,
 }
 
