@@ -95,6 +95,7 @@ def test_a_port_that_is_taken_is_told_with_what_to_do(servers: Servers, tmp_path
 
 
 @pytest.mark.slow("four repetitions over ssh")
+@pytest.mark.timed
 def test_clocks_that_are_off_by_an_hour_change_no_figure_and_are_told(servers: Servers, tmp_path: Path) -> None:  # noqa: F811
     (servers.folder / "ahead.py").write_text(AHEAD, encoding="utf-8")
     script = (
