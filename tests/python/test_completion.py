@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from support import keep_kernel
 from tcpknee.cli import completion
 
 
@@ -37,7 +38,7 @@ def completed(*words: str) -> list[str]:
         (("compare", "--set", "path.queue=co"), ["path.queue=codel"]),
         (("compare", "--set", "flow.bbr1.cwnd_g"), ["flow.bbr1.cwnd_gain="]),
         (("compare", "--kernel", "5.6,5.6"), []),
-        (("compare", "--kernel", "4.20,7."), ["4.20,7.0", "4.20,7.2"]),
+        (("compare", "--kernel", "4.20,7."), ["4.20,7.0"]),
         (("compare", "--engine", "sim,g"), ["sim,guest"]),
         (("list", "que"), ["queues"]),
         (("list", "queues", "cod"), ["codel"]),
@@ -46,8 +47,18 @@ def completed(*words: str) -> list[str]:
         (("doctor", "few-q"), ["few-queues"]),
     ],
 )
-def test_names_are_completed(words: tuple[str, ...], found: list[str]) -> None:
+def test_names_are_completed(
+    words: tuple[str, ...], found: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert completed(*words) == found
+
+
+def test_kernels_that_were_built_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_kernel(tmp_path, "7.2-mine")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert completed("compare", "--kernel", "4.20,7.") == ["4.20,7.0", "4.20,7.2-mine"]
+    assert completed("kernel", "remove", "7") == ["7.2-mine"]
 
 
 def test_where_no_name_fits_an_algorithm_may_be_a_file() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tcpknee
-from support import knee, refused
+from support import keep_kernel, knee, refused
 from tcpknee import _core
 from tcpknee.cli.diff import called
 from tcpknee.errors import ScenarioError, UsageError
@@ -54,11 +54,7 @@ def test_what_is_wrong_with_a_scenario_has_its_own_line() -> None:
 def test_an_engine_takes_the_kernels_that_it_can_have(
     engine: str, kernel: str | None, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "tcpknee/kernels/mine"
-    folder.mkdir(parents=True)
-    names = ("name", "release", "origin", "digest", "config", "compiler", "built")
-    facts = {**dict.fromkeys(names, "mine"), "release": "6.12.1", "schema": 1, "is_repeatable": True, "algorithms": []}
-    (folder / "kernel.json").write_text(json.dumps(facts))
+    keep_kernel(tmp_path, "mine")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(UsageError, match=said):
         tcpknee.run(SCENARIO, engine=engine, kernel=kernel)
