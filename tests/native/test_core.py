@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -162,6 +164,49 @@ def test_a_running_repetition_leaves_the_interpreter_free() -> None:
     cancel.cancel()
     thread.join(timeout=5)
     assert ended.is_set()
+
+
+LOOK = f"""
+import gc, sys, threading, time
+from tcpknee import _core
+
+ended, in_the_middle = [], threading.Event()
+
+class Knot:
+    def __init__(self):
+        self.me = self
+
+    def __del__(self):
+        ended.append(1)
+        if len(ended) == 40:
+            in_the_middle.set()
+            time.sleep(0.5)
+        if len(ended) < 60:
+            Knot()
+
+def look():
+    in_the_middle.wait()
+    scenario.cells[0]
+
+scenario = _core.parse({SHORT!r}, "short.toml")
+thread = threading.Thread(target=look)
+thread.start()
+# Of those that Python has ready none is allocated, so that nothing is collected.
+kept = [(at, at, at) for at in range(10_000)]
+Knot()
+gc.set_threshold(1)
+scenario.cells[0]
+gc.set_threshold(0)
+# From 3.12 on Python collects between its own instructions alone.
+assert len(ended) >= 40 or sys.version_info >= (3, 12)
+in_the_middle.set()
+thread.join()
+"""
+
+
+def test_two_threads_may_look_at_cells_while_garbage_is_collected() -> None:
+    """What ends with the garbage lets the other thread go on; the first must hold nothing then that this one needs."""
+    subprocess.run([sys.executable, "-c", LOOK], check=True, timeout=60)
 
 
 def test_a_capture_that_was_not_asked_for_is_an_error(output: _core.Output, tmp_path: Path) -> None:

@@ -44,7 +44,8 @@ impl Assigner {
 
     fn allocate(&self, py: Python<'_>, allocation: &str) -> PyResult<()> {
         let allocation = json::parse(allocation)?;
-        (self.held().allocate(allocation)).map_err(|error| errors::kernel(py, &error))
+        let allocated = self.held().allocate(allocation);
+        allocated.map_err(|error| errors::kernel(py, &error))
     }
 
     fn take(&self, py: Python<'_>) -> PyResult<Assigned> {

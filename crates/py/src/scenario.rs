@@ -1,10 +1,9 @@
 //! The scenario parser and what the front shows of a scenario.
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use knee_loader::Variant;
 use knee_path::Path;
@@ -437,17 +436,22 @@ struct Facts(Mutex<HashMap<knee_scenario::Fact, Py<PyTuple>>>);
 impl Facts {
     /// Key, value and meaning of each fact of a cell.
     fn of(&self, py: Python<'_>, cell: &Cell, names: &Names) -> PyResult<Vec<Py<PyTuple>>> {
-        let mut known = self.0.lock().expect("nobody fails while holding it");
-        let made = |fact: knee_scenario::Fact| match known.entry(fact) {
-            Entry::Occupied(entry) => Ok(entry.get().clone_ref(py)),
-            Entry::Vacant(entry) => {
-                let (key, value, doc) = entry.key();
-                let tuple = PyTuple::new(py, [key, value, doc])?.unbind();
-                Ok(entry.insert(tuple).clone_ref(py))
-            }
-        };
         let facts = knee_scenario::describe(cell, names);
-        facts.into_iter().map(made).collect()
+        (facts.into_iter().map(|fact| self.one(py, fact))).collect()
+    }
+
+    fn one(&self, py: Python<'_>, fact: knee_scenario::Fact) -> PyResult<Py<PyTuple>> {
+        if let Some(tuple) = self.known().get(&fact) {
+            return Ok(tuple.clone_ref(py));
+        }
+        // Not while what is known is held: to make an object may collect garbage, whose code may let another thread go
+        // on, which would wait for what is held.
+        let tuple = PyTuple::new(py, [&fact.0, &fact.1, &fact.2])?.unbind();
+        Ok(self.known().entry(fact).or_insert(tuple).clone_ref(py))
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<knee_scenario::Fact, Py<PyTuple>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use knee_store::segment::{Error, Options, Writer};
@@ -57,17 +57,17 @@ impl SegmentWriter {
 
     /// Appends rows, and closes the row group when it is old enough.
     fn write(&self, py: Python<'_>, rows: &ArrowTable) -> PyResult<()> {
-        let mut held = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let writer = held.as_mut().ok_or_else(finished)?;
-        let written = writer.write(rows.batch()).and_then(|()| writer.commit());
+        let written = (self.held().as_mut())
+            .map(|writer| writer.write(rows.batch()).and_then(|()| writer.commit()));
+        let written = written.ok_or_else(finished)?;
         written.map_err(|error| errors::segment(py, error))
     }
 
     /// The file, which is whole now. After an error there may be none.
     fn finish(&self, py: Python<'_>) -> PyResult<PathBuf> {
-        let mut held = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let writer = held.take().ok_or_else(finished)?;
+        let writer = self.held().take();
         let files = writer
+            .ok_or_else(finished)?
             .finish()
             .map_err(|error| errors::segment(py, error))?;
         (files.into_iter().next()).ok_or_else(|| errors::segment(py, self.failed()))
@@ -75,6 +75,10 @@ impl SegmentWriter {
 }
 
 impl SegmentWriter {
+    fn held(&self) -> MutexGuard<'_, Option<Writer>> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn failed(&self) -> Error {
         Error::Io {
             path: self.path.clone(),
