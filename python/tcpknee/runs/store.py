@@ -366,7 +366,8 @@ class Store:
             table = pq.read_table(pa.BufferReader(content)).combine_chunks()
             if _ABOUT not in (table.schema.metadata or {}):
                 raise pa.ArrowInvalid("no part of a run")
-        except (OSError, pa.ArrowInvalid) as error:
+        # Names of columns that are no UTF-8 are a UnicodeDecodeError.
+        except (OSError, pa.ArrowInvalid, UnicodeDecodeError) as error:
             raise RunFolderError(
                 f"{self.url}/{file}: cannot be read as a part of a run: {error}. Remove it and --resume again."
             ) from None
