@@ -12,10 +12,13 @@ import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from . import _core
 from .errors import RunFolderError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MOST_BYTES = 256 << 20
 """Of a file whose reader says nothing else: a run.json of 100,000 cells, the most that a scenario has, is of 80 MB."""
@@ -105,6 +108,24 @@ def check_owner(real: str, file: BinaryIO) -> None:
 def reason(error: OSError) -> str:
     """Why a file cannot be read, in words."""
     return "there is no such file" if isinstance(error, FileNotFoundError) else error.strerror or str(error)
+
+
+def parquet(source: Any) -> pa.Table:
+    """The table in a Parquet file. Raises what `parquet_errors` names, also for a column's name that is no UTF-8: Arrow
+    looks at names only when it is asked for them."""
+    import pyarrow.parquet as pq
+
+    table: pa.Table = pq.read_table(source)
+    list(table.column_names)
+    return table
+
+
+def parquet_errors() -> tuple[type[Exception], ...]:
+    """What Arrow raises for a Parquet file that somebody else wrote: its own errors, those of the system, and for a
+    name or a note that is no UTF-8 Python's."""
+    import pyarrow as pa
+
+    return (OSError, pa.ArrowException, UnicodeDecodeError)
 
 
 def content(path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:

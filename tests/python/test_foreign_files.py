@@ -22,6 +22,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -29,12 +31,12 @@ from hypothesis import strategies as st
 from support import SMALL, Ended, refused
 from tcpknee import _core, writing
 from tcpknee.cli.app import VERBS
-from tcpknee.datasets import manifest
+from tcpknee.datasets import manifest, partitions
 from tcpknee.doctor.journal import Journal, open_journal
 from tcpknee.doctor.snapshot import Snapshot
 from tcpknee.errors import EngineError, RunFolderError, TcpkneeError
 from tcpknee.fleet.assign import running
-from tcpknee.runs import store
+from tcpknee.runs import engines, parquet, store
 from tcpknee.runs.folder import RunFolder
 
 Call = Callable[..., Ended]
@@ -449,15 +451,62 @@ def test_whatever_a_file_holds_its_reader_answers_or_says_why_not(
     tried()
 
 
-@pytest.mark.parametrize("examples", [30, pytest.param(3_000, marks=pytest.mark.long)])
-def test_whatever_a_part_holds_it_is_read_or_refused(examples: int, tmp_path: Path) -> None:
-    sent_by = store.Store(str(tmp_path / "tcpknee-0123456789ab"), "x")
+def a_part_of_a_cluster(folder: Path) -> tuple[Path, Callable[[], object]]:
+    sent_by = store.Store(str(folder / "tcpknee-0123456789ab"), "x")
     sent_by.begin()
-    from tcpknee.runs import engines
+    part = sent_by.write({(0, 0): engines.Simulator(_core.parse(SMALL, "small.toml")).run_cell(0, 0)})
+    return folder / "tcpknee-0123456789ab" / "flows" / f"{part}.parquet", lambda: list(sent_by.read(part))
 
-    simulator = engines.Simulator(_core.parse(SMALL, "small.toml"))
-    part = sent_by.write({(0, 0): simulator.run_cell(0, 0)})
-    file = tmp_path / "tcpknee-0123456789ab" / "flows" / f"{part}.parquet"
+
+def a_repetition_that_was_kept(folder: Path) -> tuple[Path, Callable[[], object]]:
+    engine = engines.Simulator(_core.parse(SMALL, "small.toml"))
+    run = RunFolder.create(folder / "run")
+    run.write_part((0, 0), engine.run_cell(0, 0))
+    [file] = (path for path in (folder / "run").rglob("*.parquet") if "flows" in str(path.relative_to(folder)))
+    return file, lambda: run.read_part((0, 0), ["flows"])
+
+
+def a_table_of_a_folder(folder: Path) -> tuple[Path, Callable[[], object]]:
+    pq.write_table(
+        engines.Simulator(_core.parse(SMALL, "small.toml")).run_cell(0, 0)["flows"], folder / "flows.parquet"
+    )
+
+    def read() -> None:
+        tables, _, _ = partitions.find(folder)
+        for table in tables.values():
+            table.read()
+            table.read(equals={"cell": 0})
+            list(table.batches(["cell"]))
+
+    return folder / "flows.parquet", read
+
+
+def a_table_of_paths(folder: Path) -> tuple[Path, Callable[[], object]]:
+    file = folder / "paths.parquet"
+    pq.write_table(pa.table({"flow": ["flow", "b"], "rtt_ms": [1.5, 2.0]}), file)
+    return file, lambda: parquet.as_csv(file.read_bytes(), most_bytes=1 << 20)
+
+
+PARQUET = [a_part_of_a_cluster, a_repetition_that_was_kept, a_table_of_a_folder, a_table_of_paths]
+
+
+@pytest.mark.parametrize("made", PARQUET)
+def test_parquet_whose_names_are_no_utf8_is_refused(
+    made: Callable[[Path], tuple[Path, Callable[[], object]]], tmp_path: Path
+) -> None:
+    file, read = made(tmp_path)
+    read()
+    file.write_bytes(file.read_bytes().replace(b"flow", b"\xfflow"))
+    with pytest.raises((TcpkneeError, OSError), match=r"(?i)utf|0xff"):
+        read()
+
+
+@pytest.mark.parametrize("examples", [30, pytest.param(3_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("made", PARQUET)
+def test_whatever_a_parquet_file_holds_it_is_read_or_refused(
+    made: Callable[[Path], tuple[Path, Callable[[], object]]], examples: int, tmp_path: Path
+) -> None:
+    file, read = made(tmp_path)
     content = file.read_bytes()
 
     @settings(max_examples=examples, suppress_health_check=list(HealthCheck), database=None)
@@ -467,8 +516,8 @@ def test_whatever_a_part_holds_it_is_read_or_refused(examples: int, tmp_path: Pa
         changed = content[:at] + data.draw(st.binary(max_size=8)) + content[at + data.draw(st.integers(0, 8)) :]
         file.write_bytes(changed)
         try:
-            list(sent_by.read(part))
-        except TcpkneeError as error:
+            read()
+        except (TcpkneeError, OSError) as error:
             assert str(error)
 
     tried()

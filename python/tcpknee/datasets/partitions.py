@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tcpknee import _core
+from tcpknee import _core, reading
 from tcpknee.errors import RunFolderError
 
 if TYPE_CHECKING:
@@ -85,7 +85,6 @@ class Partitions:
 
     def read(self, columns: Sequence[str] | None = None, equals: Mapping[str, int] | None = None) -> pa.Table:
         """The rows, or of them those columns, and only where each column in `equals` has that value."""
-        import pyarrow as pa
 
         chosen = list(columns) if columns else None
         try:
@@ -98,20 +97,19 @@ class Partitions:
                     table = table.select(chosen)
             else:
                 table = self._rows.to_table(columns=chosen, filter=_where(equals or {}))
-        except (OSError, pa.ArrowException) as error:
+        except reading.parquet_errors() as error:
             raise RunFolderError(self._why(error)) from None
         return table
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Those columns, a few rows at a time."""
-        import pyarrow as pa
 
         try:
             if self._file:
                 yield from self._file.iter_batches(columns=list(columns), use_threads=False)
             else:
                 yield from self._rows.to_batches(columns=list(columns), batch_readahead=2, fragment_readahead=1)
-        except (OSError, pa.ArrowException) as error:
+        except reading.parquet_errors() as error:
             raise RunFolderError(self._why(error)) from None
 
     @cached_property
@@ -166,7 +164,7 @@ class Partitions:
         schemas = [fragment.physical_schema for fragment in self.fragments]
         try:
             schema = pa.unify_schemas(schemas, promote_options="permissive")
-        except pa.ArrowException as error:
+        except reading.parquet_errors() as error:
             raise RunFolderError(
                 f"{self.whole[0].parent if self.whole else self.unfinished[0][0].parent}: the files of {self.name} "
                 f"do not fit one another: {_first_line(error)}. Move those of one kind to another folder."
@@ -179,13 +177,12 @@ class Partitions:
 
     def first_damaged(self) -> Damage | None:
         """The first file whose rows cannot be read, whichever column it is."""
-        import pyarrow as pa
 
         for path, fragment in self._opened:
             try:
                 for _ in fragment.to_batches():
                     pass
-            except (OSError, pa.ArrowException) as error:
+            except reading.parquet_errors() as error:
                 return Damage.of(path, _first_line(error))
         return None
 
@@ -193,13 +190,12 @@ class Partitions:
 @contextmanager
 def _telling_of(path: Path) -> Iterator[None]:
     """What opens a file within says of it what is wrong. Raises RunFolderError."""
-    import pyarrow as pa
 
     try:
         yield
     except FileNotFoundError:
         raise RunFolderError(f"{path}: was deleted meanwhile. Ask again.") from None
-    except (OSError, pa.ArrowException) as error:
+    except reading.parquet_errors() as error:
         raise RunFolderError(Damage.of(path, _first_line(error)).why) from None
 
 

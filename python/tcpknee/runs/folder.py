@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tcpknee import _core
+from tcpknee import _core, reading
 from tcpknee.datasets import manifest
 from tcpknee.errors import RunFolderError
 from tcpknee.writing import cannot_write, new_file
@@ -210,8 +210,9 @@ class RunFolder:
     def read_part(self, key: Key, names: Iterable[str]) -> dict[str, pa.Table]:
         """Those tables of a repetition that was kept. Raises RunFolderError."""
         try:
-            return {name: pq.read_table(file) for name in names if (file := self._part_file(key, name)).exists()}
-        except (OSError, pa.ArrowInvalid) as error:
+            files = {name: self._part_file(key, name) for name in names}
+            return {name: reading.parquet(file) for name, file in files.items() if file.exists()}
+        except reading.parquet_errors() as error:
             raise RunFolderError(f"{self._part_file(key, _LAST)}: cannot be read: {error}.") from None
 
     def bring_home(self, stores: Iterable[Store]) -> None:

@@ -5,6 +5,8 @@ What travels to other processes with a scenario is this text, so they need neith
 
 from __future__ import annotations
 
+from tcpknee import reading
+
 _ROWS = 1024
 """Decoded at once: a small file may unfold into much more than its size."""
 
@@ -22,7 +24,6 @@ def as_csv(content: bytes, *, most_bytes: int) -> str:
                 if out.tell() + batch.nbytes > most_bytes:
                     raise OSError(f"it has more than {most_bytes >> 20} MiB of values")
                 written.write_batch(batch)
-    except (OSError, pa.ArrowException) as error:
+        return bytes(out.getvalue()).decode("utf-8")
+    except reading.parquet_errors() as error:
         raise OSError(" ".join(str(error).split()).rstrip(".")) from None
-    text: bytes = out.getvalue().to_pybytes()
-    return text.decode("utf-8")

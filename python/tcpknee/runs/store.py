@@ -32,6 +32,7 @@ import pyarrow.parquet as pq
 
 from tcpknee import _core, reading
 from tcpknee.errors import RunFolderError, TcpkneeError, UsageError
+from tcpknee.shapes import TEXT, WHOLE, Shape, mistake
 from tcpknee.writing import cannot_write, new_file
 
 from . import tables
@@ -59,6 +60,13 @@ _OURS = re.compile(rf"\.?({_PART.pattern}|client|[0-9a-f]{{32}})(\.[0-9a-f]{{16}
 
 _ABOUT = b"tcpknee"
 """Key of a part's schema that holds what the part is about, as JSON."""
+
+_PART_SAYS: Shape = {
+    "build": {"tcpknee": TEXT},
+    "scenario_sha256": TEXT,
+    "units": [{"cell": WHOLE, "rep": WHOLE, "note": {"data_packets": WHOLE}}],
+    "rows": {},
+}
 
 
 class Place(Protocol):
@@ -337,9 +345,11 @@ class Store:
     def read(self, part: str) -> Iterator[tuple[Key, dict[str, pa.Table]]]:
         """Each unit of a part with its tables, as the engine gave them."""
         flows = self._read(LAST, part)
-        about = json.loads(flows.schema.metadata[_ABOUT])
-        self._check(part, about)
+        about = self._about(part, flows)
         whole = {name: flows if name == LAST else self._read(name, part) for name in tables.FROM_ENGINE["sim"]}
+        for name, table in whole.items():
+            if sum(about["rows"][name]) != table.num_rows:
+                raise self._damaged(name, part, "its rows are not those that its note tells of")
         starts = dict.fromkeys(whole, 0)
         for index, unit in enumerate(about["units"]):
             found = {}
@@ -363,18 +373,28 @@ class Store:
                 "worker reach by the same name; give one with --parts."
             )
         try:
-            table = pq.read_table(pa.BufferReader(content)).combine_chunks()
-            if _ABOUT not in (table.schema.metadata or {}):
-                raise pa.ArrowInvalid("no part of a run")
-        # Names of columns that are no UTF-8 are a UnicodeDecodeError.
-        except (OSError, pa.ArrowInvalid, UnicodeDecodeError) as error:
-            raise RunFolderError(
-                f"{self.url}/{file}: cannot be read as a part of a run: {error}. Remove it and --resume again."
-            ) from None
+            table = reading.parquet(pa.BufferReader(content)).combine_chunks()
+        except reading.parquet_errors() as error:
+            raise self._damaged(name, part, str(error)) from None
         return table
 
-    def _check(self, part: str, about: Mapping[str, Any]) -> None:
-        """Refuses what another version or build of tcpknee, or another scenario, left here."""
+    def _damaged(self, name: str, part: str, why: str) -> RunFolderError:
+        return RunFolderError(
+            f"{self.url}/{_file(name, part)}: cannot be read as a part of a run: {why}. Remove it and --resume again."
+        )
+
+    def _about(self, part: str, flows: pa.Table) -> Any:
+        """What a part says of itself. Refuses what another version or build of tcpknee, or another scenario, left."""
+        try:
+            about = json.loads((flows.schema.metadata or {}).get(_ABOUT, b"null"))
+        except (ValueError, RecursionError) as error:
+            raise self._damaged(LAST, part, str(error)) from None
+        wrong = mistake(_PART_SAYS, about)
+        if wrong is None:
+            each = (WHOLE,) * len(about["units"])
+            wrong = mistake(dict.fromkeys(tables.FROM_ENGINE["sim"], each), about["rows"])
+        if wrong is not None:
+            raise self._damaged(LAST, part, wrong)
         got = about["build"]
         if got != self._build:
             whose = f"tcpknee {got.get('tcpknee')}"
@@ -388,6 +408,7 @@ class Store:
             raise RunFolderError(
                 f"{self.url}/{_file(LAST, part)}: belongs to another scenario. Give each run --parts of its own."
             )
+        return about
 
 
 def new_place(out: Path, parts: str | None) -> str:
