@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import shutil
 import signal
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import hypothesis
@@ -22,6 +25,27 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 SLOW_SEC = 10
 """A test that takes longer says why, by the marker `slow`."""
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """`once(name, make)`: a folder or file that `make` made at a free path, by the first process of this run of tests
+    that asks for it; the others wait."""
+    of_all = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        of_all = of_all.parent
+
+    def made(name: str, make: Callable[[Path], object]) -> Path:
+        place, whole = of_all / f"once-{name}", of_all / f"once-{name}.made"
+        with (of_all / f"once-{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not whole.exists():
+                shutil.rmtree(place, ignore_errors=True)
+                make(place)
+                whole.touch()
+        return place
+
+    return made
 
 
 def pytest_configure(config: pytest.Config) -> None:

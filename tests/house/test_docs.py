@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,13 +32,15 @@ KEPT = {
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
     """All pages, as `make docs` builds them. Every link of theirs leads to a file and a heading that are there."""
-    out = tmp_path_factory.mktemp("docs") / "built"
-    words = [sys.executable, ROOT / "docs" / "build.py", out]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    return out
+
+    def build(out: Path) -> None:
+        words = [sys.executable, ROOT / "docs" / "build.py", out]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+
+    return once("docs", build)
 
 
 def pages() -> dict[str, str]:

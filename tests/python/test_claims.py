@@ -15,6 +15,7 @@ import pytest
 from support import Ended
 from tcpknee.errors import KernelUnsupported, RunFolderError
 from tcpknee.evidence.expressions import Chain, Node, Number, Operation, parse, parse_value, terms_in
+from tcpknee.fleet import synthetic
 from tcpknee.live.qdiscs import Latency
 from tcpknee.runs import api, scenarios
 from tcpknee.runs.other_values import with_values
@@ -490,7 +491,19 @@ OF_LONG = {"fleet-retrans", "fleet-throughput-high", "loss-matrix", "multi-queue
 """Half of what all take together."""
 
 
+@pytest.fixture
+def one_fleet(once: Callable[[str, Callable[[Path], object]], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fleet of article C is made once for the processes that run tests: it takes each of them a minute."""
+    write = synthetic.write
+
+    def given(mix: synthetic.Mix, folder: Path) -> None:
+        folder.symlink_to(once(f"fleet-{mix.seed}", lambda place: write(mix, place)))
+
+    monkeypatch.setattr(synthetic, "write", given)
+
+
 @pytest.mark.slow("some simulate fleets of thousands of connections")
+@pytest.mark.usefixtures("one_fleet")
 @pytest.mark.parametrize(
     "name",
     [

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,19 +21,13 @@ def built(out: Path, playground: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(once: Callable[[str, Callable[[Path], object]], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the present version. Its playground is a page without an engine, which takes long to build."""
     import built_of
 
-    of_all = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        of_all = of_all.parent
-    out, playground = of_all / "site", of_all / "play.html"
+    playground = tmp_path_factory.mktemp("play") / "play.html"
     page = '<!doctype html><html lang="en"><title>Playground</title><!-- home -->tcpknee<!-- /home --></html>'
-    with (of_all / "site.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (out / "index.html").exists():
-            playground.write_text(page.replace("<title>", f"{built_of.mark()}<title>"), encoding="utf-8")
-            built(out, playground)
+    playground.write_text(page.replace("<title>", f"{built_of.mark()}<title>"), encoding="utf-8")
+    out = once("site", lambda place: built(place, playground))
     [folder] = [page.parent for page in out.glob("*/index.html")]
     return folder
