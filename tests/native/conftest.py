@@ -1,4 +1,4 @@
-"""The playground, built once per session."""
+"""The playground, built once for all processes of the tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,15 +19,16 @@ sys.path.insert(0, str(ROOT / "tests/report"))
 
 
 @pytest.fixture(scope="session")
-def playground(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def playground(once: Callable[[str, Callable[[Path], object]], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that `make play` makes: index.html and the engine in it, cell.wasm."""
-    folder = tmp_path_factory.mktemp("playground")
-    need_wasm(folder)
-    built = subprocess.run(
-        [sys.executable, ROOT / "site/play/build.py", folder], capture_output=True, text=True, check=False
-    )
-    assert built.returncode == 0, built.stderr
-    return folder
+    need_wasm(tmp_path_factory.mktemp("wasm"))
+
+    def build(folder: Path) -> None:
+        words = [sys.executable, ROOT / "site/play/build.py", folder]
+        built = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert built.returncode == 0, built.stderr
+
+    return once("playground", build)
 
 
 def need_wasm(folder: Path) -> None:
