@@ -199,9 +199,21 @@ def _index(made: dict[str, reference.Page]) -> str:
     """All reference pages, by what they are of."""
     parts = ["# Reference\n"]
     for title, belongs in reference.GROUPED.items():
-        listed = [f"- [{page.title}](reference/{name}.md)\n" for name, page in made.items() if belongs(name)]
+        listed = [
+            f"- [{page.title}](reference/{name}.md){_first_words(page)}\n"
+            for name, page in made.items()
+            if belongs(name)
+        ]
         parts.append(f"## {title}\n\n{''.join(listed)}")
     return "\n".join(parts)
+
+
+def _first_words(page: reference.Page) -> str:
+    """What a page begins with, up to its first full stop, where those are words of its own."""
+    first = page.text.lstrip().split("\n\n", 1)[0].replace("\n", " ")
+    if not re.match(r"[A-Z](?!.*\]\()", first):
+        return ""
+    return ": " + re.split(r"(?<=[.])\s", first)[0]
 
 
 def _outside_code(text: str, change: Callable[[re.Match[str]], str]) -> str:
