@@ -45,10 +45,12 @@ def race() -> str:
             curves.append(f'<circle class="dot" cx="{plot.x(took):.1f}" cy="{plot.y(got):.1f}" r="5"/>')
         every = sorted(points[-1] for points in runs.values())
         said.append(f"{label}: {' and '.join(dict.fromkeys(f'{took:.1f}' for took, _ in every))} s")
-        left = every[0][0] > end / 2
-        (took, got), aside, anchor = (every[0], -10, ' text-anchor="end"') if left else (every[-1], 10, "")
-        at = f'x="{plot.x(took) + aside:.1f}" y="{plot.y(got) - 10:.1f}"'
-        curves.append(f'<text class="strong" {at}{anchor}>{said[-1]}</text></g>')
+        # Above the end of a curve, or beside one that ends early: on a telephone two of them do not fit side by side.
+        if every[0][0] > end / 2:
+            at = f'x="{plot.x(every[0][0]) - 10:.1f}" y="{plot.y(every[0][1]) - 10:.1f}" text-anchor="end"'
+        else:
+            at = f'x="{plot.x(every[-1][0]) + 10:.1f}" y="{plot.y(2 / 3 * every[-1][1]):.1f}"'
+        curves.append(f'<text class="strong" {at}>{said[-1]}</text></g>')
     # The frame makes the group as large as the plot: it is uncovered from left to right (site.css).
     frame = f'<path class="frame" d="M{plot.left} 0H{plot.width - 12}V{plot.bottom}H{plot.left}z"/>'
     data = f'<g class="data" style="animation-duration: {end}s">{frame}{"".join(curves)}</g>'
