@@ -71,6 +71,13 @@ def test_the_index_has_every_page_and_readme_few_links_and_one_small_picture() -
     assert (ROOT / picture).stat().st_size <= 100_000
 
 
+def test_what_stands_in_an_item_of_a_list_is_indented_by_four() -> None:
+    """With less the site takes it for the end of the list, and counts from one again."""
+    bare = {name: re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL) for name, text in pages().items()}
+    loose = {name: re.findall(r"^ {1,3}(?:```|[-*] |\d+\. ).*", text, re.MULTILINE) for name, text in bare.items()}
+    assert {name: found for name, found in loose.items() if found} == {}
+
+
 def test_what_is_generated_and_kept_is_not_stale() -> None:
     checked = subprocess.run(
         [sys.executable, ROOT / "docs" / "generate.py", "--check"], capture_output=True, text=True, check=False
