@@ -117,6 +117,14 @@ def test_what_happened_fewer_than_100_times_is_advice_and_not_the_first_thing_to
     }
 
 
+def test_a_limit_of_backlogs_that_hardly_ever_overflowed_is_not_the_first_thing_to_do() -> None:
+    softnet = [{"cpu": 2, "dropped": 282, "processed": 20_996_047, "received_rps": 9}]
+    whole = snapshot({"without": ["softnet"], "softnet": softnet})
+    judged = judge(whole)
+    assert "flow-limit-off" in [one.rule for one in judged.findings]
+    assert "Do first" not in "\n".join(render.report(whole, judged))
+
+
 @pytest.mark.parametrize(
     ("dropped", "received", "severity"),
     [(1, 43_982, "advice"), (120, 5_800_000, "advice"), (99, 100_000, "advice"), (100, 1_000_000, "warning")],

@@ -51,6 +51,8 @@ def _check(snapshot: Snapshot) -> list[Finding]:
             if interrupted
             else "Name the processors that receive the interrupts of the network devices (/proc/interrupts).",
             gain="Small flows keep their packets while a large one overflows.",
+            events=dropped,
+            of=processed,
         )
     ]
 
