@@ -98,12 +98,14 @@ def _inside(netns: str) -> str:
 
 
 def summary(findings: Iterable[Finding]) -> str:
-    """How many findings of each severity."""
+    """How many findings of each severity, and what it means that all are advice."""
     counts = dict.fromkeys(SEVERITIES, 0)
     for finding in findings:
         counts[finding.severity] += 1
     words = [f"{counts['critical']} critical", counted(counts["warning"], "warning"), f"{counts['advice']} advice"]
-    return f"{', '.join(word for word in words if not word.startswith('0 '))}."
+    only_advice = not counts["critical"] and not counts["warning"]
+    meaning = ": nothing is wrong yet, or the gain depends on the traffic" if only_advice else ""
+    return f"{', '.join(word for word in words if not word.startswith('0 '))}{meaning}."
 
 
 def _first(findings: Sequence[Finding]) -> Iterator[str]:

@@ -23,6 +23,8 @@ def _check(snapshot: Snapshot) -> list[Finding]:
     if not used or version is None:
         return []
     counts = facts.connections(snapshot)
+    connections = sum(counts.get(one, 0) for one in used)
+    sends, so_far = ("sends", "") if connections else ("would send", " No connection has it now.")
     severity, gain = _cost(version)
     lacks_fq = snapshot.host["has_fq"] is False
     findings = []
@@ -36,12 +38,13 @@ def _check(snapshot: Snapshot) -> list[Finding]:
             RULE.found(
                 severity,
                 name,
-                f"{', '.join(used)} sends through {', '.join(kinds)}, which does not pace"
-                + (", and this kernel has no fq." if lacks_fq else "."),
+                f"{', '.join(used)} {sends} through {', '.join(kinds)}, which does not pace"
+                + (", and this kernel has no fq." if lacks_fq else ".")
+                + so_far,
                 {
                     "kernel": snapshot.host["kernel"],
                     "algorithms": ", ".join(used),
-                    "connections": sum(counts.get(one, 0) for one in used),
+                    "connections": connections,
                     "qdiscs": ", ".join(kinds),
                     "has_fq": snapshot.host["has_fq"],
                 },
