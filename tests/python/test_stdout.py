@@ -175,7 +175,8 @@ class Started:
             stdout=self._end(out),
             stderr=self._end(err),
             text=True,
-            env={**os.environ, "COLUMNS": "100"},
+            # An empty text is no such variable: output waits in its buffer, as a user's does.
+            env={**os.environ, "COLUMNS": "100", "PYTHONUNBUFFERED": ""},
         )
         for end in self._ends:
             os.close(end)
