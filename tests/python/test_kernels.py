@@ -242,7 +242,7 @@ def test_a_build_that_fails_tells_the_compiler_s_own_lines_and_keeps_the_kernel_
 @pytest.mark.parametrize(
     "text, said",
     [
-        ("/nosuch", "no source of Linux"),
+        ("/nosuch", "/nosuch is not there"),
         ("{tree}@nosuch", 'git knows no revision "nosuch"'),
     ],
 )

@@ -48,9 +48,8 @@ def named(text: str) -> Tree | None:
     place, _, revision = text.partition("@")
     path = Path(place).expanduser().resolve()
     if not (path / "Makefile").is_file() or not (path / "arch/um").is_dir():
-        raise KernelUnsupported(
-            f"kernel {text}: {path} is no source of Linux; expected a folder with Makefile and arch/um."
-        )
+        got = "is no source of Linux" if path.exists() else "is not there"
+        raise KernelUnsupported(f"kernel {text}: {path} {got}; expected a folder with Makefile and arch/um.")
     if revision and _git(path, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") is None:
         raise KernelUnsupported(f'kernel {text}: git knows no revision "{revision}" in {path}.')
     return Tree(path, revision or None)
