@@ -236,7 +236,7 @@ wheel-arm: man remote-of-wheels ## the same for arm64, on x86-64 (needs rustup's
 	tools/arm_root.sh $(ARM)
 	PKG_CONFIG_ALLOW_CROSS=1 PKG_CONFIG_SYSROOT_DIR=$(ARM) PKG_CONFIG_LIBDIR=$(ARM)/usr/lib/aarch64-linux-gnu/pkgconfig \
 	    CFLAGS_aarch64_unknown_linux_gnu=-I$(ARM)/usr/include RUSTFLAGS=-L$(ARM)/usr/lib/aarch64-linux-gnu \
-	    $(PACK) cross-built $(BIN)/maturin build --zig --release --locked --target aarch64-unknown-linux-gnu --target-dir build/wheel --out dist
+	    $(PACK) cross-built $(BIN)/maturin build --zig --compatibility manylinux_2_34 --release --locked --target aarch64-unknown-linux-gnu --target-dir build/wheel --out dist
 
 .PHONY: sdist
 sdist: $(VENV)/.venv ## pack the sources into dist/, of which pip builds a wheel where there is none
