@@ -93,9 +93,16 @@ def test_rounds_end_early_where_their_budget_is_measured_and_less_often_with_the
 def test_a_cost_is_told_with_its_interval_and_what_it_is_of() -> None:
     text = found(1.20, 1.23, 1.26).text()
     assert text.startswith(
-        "With BBR paced by TCP's own timers, CPU per request is +23 % [+16, +31] against BBR over fq, at "
+        "CPU per request is 23 % higher [+16, +31] with BBR paced by TCP's own timers than with BBR over fq: a change "
+        "would save that. At "
     )
     assert "44-byte requests over 50 connections (3 pairs of runs on this kernel)." in text
+
+
+def test_what_is_lower_now_or_not_decided_is_said_in_words() -> None:
+    lower, wide = found(0.98, 0.99, 1.0).text(), found(0.8, 1.0, 1.3).text()
+    assert lower.startswith("CPU per request is 1 % lower [") and "BBR over fq: a change gains nothing. At " in lower
+    assert "BBR over fq: these runs do not decide it. At " in wide
 
 
 def test_a_finding_without_a_cost_here_is_advice_and_says_why() -> None:
@@ -110,7 +117,7 @@ def test_a_finding_stands_while_a_cost_is_not_ruled_out(quotients: tuple[float, 
     [one] = judged([FINDING], [Costs([found(*quotients), found(1.0, 1.0, 1.0)])])
     assert one.severity == "warning"
     assert one.told == FINDING.told
-    assert one.gain.startswith("With BBR paced by")
+    assert one.gain.startswith("CPU per request is ")
 
 
 def test_what_is_lost_on_the_host_itself_stays_critical_whatever_a_lab_shows() -> None:
@@ -131,7 +138,7 @@ def unpaid() -> Finding:
 def test_a_change_without_a_gain_is_left_out_of_the_plan_unless_its_rule_is_named(unpaid: Finding) -> None:
     steps, [left] = planned([unpaid])
     assert (steps, left.outcome, left.change) == ([], "left", *unpaid.changes)
-    assert left.said.startswith("Gain: None to expect here. With BBR paced by")
+    assert left.said.startswith("Gain: None to expect here. CPU per request is the same")
     assert left.said.endswith("Name the rule to make it nevertheless.")
     [step], others = planned([unpaid], named=True)
     assert (step.change, others) == (*unpaid.changes, [])
@@ -157,7 +164,9 @@ def test_fix_goes_by_what_was_measured(
     monkeypatch.setattr(measure, "measure", lambda *_, **__: [Costs([found(1.0, 1.0, 1.0)])])
     ended = call("doctor", *named, "--fix", "--measure", "--dry-run", "-q")
     assert (ended.code, ended.out.startswith("bbr-without-fq:\n    sysctl -w net.core.somaxconn")) == (0, is_planned)
-    assert ("net.core.somaxconn: LEFT: Gain: None to expect here. With BBR paced by" in ended.out) is not is_planned
+    assert (
+        "net.core.somaxconn: LEFT: Gain: None to expect here. CPU per request is the same" in ended.out
+    ) is not is_planned
 
 
 def test_findings_of_which_nothing_can_be_measured_stay_and_say_why() -> None:

@@ -62,6 +62,9 @@ def test_what_this_kernel_cannot_do_is_not_the_first_thing_to_do(call: Call, tmp
         ended = call("doctor", "--snapshot", written(tmp_path, "advised", {**advised, "host": {"has_fq": has_fq}}))
         assert f"Do first, for {rule} " in ended.out
         assert ("tc qdisc replace" in ended.out) is has_fq
+    alone = {**advised, "sysctls": BBR["sysctls"], "host": {"has_fq": False}}
+    ended = call("doctor", "--snapshot", written(tmp_path, "alone", alone))
+    assert "Boot a kernel with" in ended.out and "Do first" not in ended.out
 
 
 def test_a_well_tuned_host_and_mere_advice_are_exit_code_0(call: Call, tmp_path: Path) -> None:

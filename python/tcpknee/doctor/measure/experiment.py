@@ -124,14 +124,24 @@ class Measured:
         return high < 1 + MINIMAL_EFFECT
 
     def text(self) -> str:
-        """`With BBR paced by TCP's own timers, CPU per request is +23 % [+18, +28] against …`"""
+        """`CPU per request is 23 % higher [+18, +28] with BBR paced by TCP's own timers than with …`"""
         arms = self.experiment
         ends = [] if self.ratio.identical else [end for end in (self.ratio.low, self.ratio.high) if end is not None]
         interval = f" [{', '.join(_percent(end) for end in ends)}]" if ends else ""
+        percent = round((self.ratio.mean - 1) * 100)
+        more, than = f"{abs(percent):,d} % {'lower' if percent < 0 else 'higher'}", "than"
+        if not percent:
+            more, than = "the same", "as"
         return (
-            f"With {arms.now.label}, {arms.quantity.name} is {_percent(self.ratio.mean)} %{interval} against "
-            f"{arms.other.label}, at {arms.work} ({self._source()})."
+            f"{arms.quantity.name} is {more}{interval} with {arms.now.label} {than} with "
+            f"{arms.other.label}: {self._meaning()}. At {arms.work} ({self._source()})."
         )
+
+    def _meaning(self) -> str:
+        if self.is_none:
+            return "a change gains nothing"
+        low = self.ratio.low if self.ratio.low is not None else self.ratio.mean
+        return "a change would save that" if low > 1 else "these runs do not decide it"
 
     def _source(self) -> str:
         if self.where == "kernel":
