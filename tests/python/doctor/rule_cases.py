@@ -32,7 +32,7 @@ PACING = {
     "bbr-without-fq": Case(
         fires={"sysctls": BBR, "without": ["qdiscs"], "qdiscs": qdiscs("eth0", *["fq_codel"] * 4)},
         quiet={"sysctls": BBR},
-        told="bbr would send through fq_codel, which does not pace. No connection has it now.",
+        told="bbr would send through fq_codel, which does not pace. No connection with it was seen.",
     ),
     "mq-leaf-without-fq": Case(
         fires={"without": ["qdiscs"], "qdiscs": qdiscs("eth0", "fq", "fq", "pfifo_fast", "fq")},

@@ -24,7 +24,7 @@ def _check(snapshot: Snapshot) -> list[Finding]:
         return []
     counts = facts.connections(snapshot)
     connections = sum(counts.get(one, 0) for one in used)
-    sends, so_far = ("sends", "") if connections else ("would send", " No connection has it now.")
+    sends, so_far = ("sends", "") if connections else ("would send", " No connection with it was seen.")
     severity, gain = _cost(version)
     lacks_fq = snapshot.host["has_fq"] is False
     findings = []
