@@ -162,6 +162,7 @@ def test_the_finds_known_of_old_are_judged_as_such() -> None:
     assert judged(Question(Case.of(marked), "unfairness"), dctcp)[0] >= 1
 
 
+@pytest.mark.slow("a search is run with one worker and with two, and what it found once more")
 def test_finds_are_the_same_with_any_number_of_workers_and_their_files_run(call: Call, tmp_path: Path) -> None:
     words = ("redteam", "bbr1", "--runs", "100", "--seed", "3", "--json", "-q")
     one = call(*words, "--workers", "1", "--out", str(tmp_path / "one"))

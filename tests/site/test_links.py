@@ -34,6 +34,7 @@ def texts(site: Path) -> dict[Path, str]:
     return {page: page.read_text(encoding="utf-8") for page in site.rglob("*.html")}
 
 
+@pytest.mark.slow("every link of 450 pages is looked up")
 def test_every_link_leads_to_a_file_and_a_heading_that_are_there(site: Path, texts: dict[Path, str]) -> None:
     names = {page: {"".join(found) for found in NAMED.findall(text)} for page, text in texts.items()}
     wrong = set()
@@ -91,6 +92,7 @@ def test_a_playground_of_other_sources_is_not_taken(
     assert maker.taken(page) is None and "is of other sources; `make play` builds it" in capsys.readouterr().err
 
 
+@pytest.mark.slow("the site is built a second time")
 def test_without_a_playground_nothing_leads_to_it(tmp_path: Path, site: Path) -> None:
     assert build.build(tmp_path / "docs", playground=False) == []
     pages = [page.read_text(encoding="utf-8") for page in (tmp_path / "docs").rglob("*.md")]
