@@ -451,25 +451,30 @@ def test_whatever_a_file_holds_its_reader_answers_or_says_why_not(
     tried()
 
 
-def a_part_of_a_cluster(folder: Path) -> tuple[Path, Callable[[], object]]:
+Foreign = tuple[Path, Callable[[], object]]
+"""A file that somebody else may have written, and what reads it."""
+
+
+def simulated() -> dict[str, pa.Table]:
+    return engines.Simulator(_core.parse(SMALL, "small.toml")).run_cell(0, 0)
+
+
+def a_part_of_a_cluster(folder: Path) -> Foreign:
     sent_by = store.Store(str(folder / "tcpknee-0123456789ab"), "x")
     sent_by.begin()
-    part = sent_by.write({(0, 0): engines.Simulator(_core.parse(SMALL, "small.toml")).run_cell(0, 0)})
+    part = sent_by.write({(0, 0): simulated()})
     return folder / "tcpknee-0123456789ab" / "flows" / f"{part}.parquet", lambda: list(sent_by.read(part))
 
 
-def a_repetition_that_was_kept(folder: Path) -> tuple[Path, Callable[[], object]]:
-    engine = engines.Simulator(_core.parse(SMALL, "small.toml"))
+def a_repetition_that_was_kept(folder: Path) -> Foreign:
     run = RunFolder.create(folder / "run")
-    run.write_part((0, 0), engine.run_cell(0, 0))
+    run.write_part((0, 0), simulated())
     [file] = (path for path in (folder / "run").rglob("*.parquet") if "flows" in str(path.relative_to(folder)))
     return file, lambda: run.read_part((0, 0), ["flows"])
 
 
-def a_table_of_a_folder(folder: Path) -> tuple[Path, Callable[[], object]]:
-    pq.write_table(
-        engines.Simulator(_core.parse(SMALL, "small.toml")).run_cell(0, 0)["flows"], folder / "flows.parquet"
-    )
+def a_table_of_a_folder(folder: Path) -> Foreign:
+    pq.write_table(simulated()["flows"], folder / "flows.parquet")
 
     def read() -> None:
         tables, _, _ = partitions.find(folder)
@@ -481,7 +486,7 @@ def a_table_of_a_folder(folder: Path) -> tuple[Path, Callable[[], object]]:
     return folder / "flows.parquet", read
 
 
-def a_table_of_paths(folder: Path) -> tuple[Path, Callable[[], object]]:
+def a_table_of_paths(folder: Path) -> Foreign:
     file = folder / "paths.parquet"
     pq.write_table(pa.table({"flow": ["flow", "b"], "rtt_ms": [1.5, 2.0]}), file)
     return file, lambda: parquet.as_csv(file.read_bytes(), most_bytes=1 << 20)
@@ -491,9 +496,7 @@ PARQUET = [a_part_of_a_cluster, a_repetition_that_was_kept, a_table_of_a_folder,
 
 
 @pytest.mark.parametrize("made", PARQUET)
-def test_parquet_whose_names_are_no_utf8_is_refused(
-    made: Callable[[Path], tuple[Path, Callable[[], object]]], tmp_path: Path
-) -> None:
+def test_parquet_whose_names_are_no_utf8_is_refused(made: Callable[[Path], Foreign], tmp_path: Path) -> None:
     file, read = made(tmp_path)
     read()
     file.write_bytes(file.read_bytes().replace(b"flow", b"\xfflow"))
@@ -504,7 +507,7 @@ def test_parquet_whose_names_are_no_utf8_is_refused(
 @pytest.mark.parametrize("examples", [30, pytest.param(3_000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("made", PARQUET)
 def test_whatever_a_parquet_file_holds_it_is_read_or_refused(
-    made: Callable[[Path], tuple[Path, Callable[[], object]]], examples: int, tmp_path: Path
+    made: Callable[[Path], Foreign], examples: int, tmp_path: Path
 ) -> None:
     file, read = made(tmp_path)
     content = file.read_bytes()
