@@ -160,7 +160,7 @@ def command(
                 say.lines(report.markdown(gate, found, by_criteria=rfc9743))
             else:
                 say.lines(report.lines(gate, found, say.room(), by_criteria=rfc9743))
-        # What is lost is told before where the rest is.
+        # A table that cannot be written is an error before the report is named.
         say.flush()
         say.warn(f"Report: {folder}, after {human.duration(int((time.monotonic() - begun) * 1e9))}.")
     return 0 if all(report.verdict(found, by_criteria=rfc9743)[0] for _, found in done) else 1
