@@ -54,7 +54,9 @@ def transfers(server: Server, treated_bytes_per_sec: int) -> Seen:
 
 def watching(out: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = (*KNEE, "fleet", "watch", str(out), *WATCH, *words)
-    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SEC, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SEC, check=False)
+    assert ended.returncode in (0, 1), f"exit code {ended.returncode}: {ended.stderr}"
+    return ended
 
 
 def compared(out: Path) -> dict[str, Any]:
