@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tcpknee
-from tcpknee.runs import doubts, phase
+from tcpknee.runs import differences_text, doubts, phase
 from tcpknee.runs.pool import Watcher
 
 TWO = """\
@@ -77,6 +77,11 @@ def test_a_cell_that_may_have_a_phase_is_repeated_once_with_late_hosts(
     assert doubts.of_settings(tcpknee.open(tmp_path / "run").meta["cells"]) == [f"{said}."]
     assert f"{said}." in run.summary.warnings
     assert tcpknee.run(TWO).meta["cells"][0]["cautions"] == [said]
+    # A comparison of two runs says it too: once of both, else of which.
+    late = tcpknee.run(TWO.replace("[[flow]]", '[sender]\nnoise = "20us"\n[[flow]]', 1), out=tmp_path / "late")
+    assert list(differences_text.doubted(tcpknee.diff(run, run))) == [f"{said}."]
+    beside = tcpknee.diff(run, late, ["sender.noise"])
+    assert list(differences_text.doubted(beside)) == [f"{beside.names[0]}: {said}."]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def render(diff: Diff) -> str:
         answer=differences_text.answer(diff),
         paired=differences_text.how_paired(diff),
         told=[(name, differences_text.told(one)) for name, one in zip(diff.names, (diff.a, diff.b), strict=True)],
-        doubts=list(differences_text.doubts(diff)),
+        doubts=list(differences_text.doubted(diff)),
         rows=[row for one in diff.compared for row in _rows(one)],
         figures=shown,
         first_timed=next((figure.name for figure in shown if hasattr(figure, "data")), ""),

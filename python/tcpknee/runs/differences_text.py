@@ -12,7 +12,7 @@ from tcpknee.evidence.stats import LEVEL
 from tcpknee.evidence.verdicts import Verdict
 from tcpknee.say import aligned
 
-from . import manifest
+from . import doubts, manifest
 from .output import SCHEMA, limits, verdict_json
 from .results import Run
 from .summary import Group
@@ -133,7 +133,7 @@ def as_json(diff: Diff) -> dict[str, Any]:
             }
             for one in diff.compared
         ],
-        "warnings": list(doubts(diff)),
+        "warnings": list(doubted(diff)),
     }
 
 
@@ -241,7 +241,7 @@ def _after(diff: Diff, everything: bool) -> Iterator[str]:
             yield from (f"  {place}" for place in only[:_LISTED])
             if len(only) > _LISTED:
                 yield f"  and {len(only) - _LISTED} more; --json has all"
-    if found := list(doubts(diff)):
+    if found := list(doubted(diff)):
         yield ""
         yield from (f"* {doubt}" for doubt in found)
 
@@ -261,7 +261,12 @@ def _counted(verdicts: Sequence[Verdict]) -> str:
     return ", ".join(parts)
 
 
-def doubts(diff: Diff) -> Iterator[str]:
-    """What makes figures of either run doubtful."""
-    for name, run in zip(diff.names, (diff.a, diff.b), strict=True):
+def doubted(diff: Diff) -> Iterator[str]:
+    """What makes figures of either run doubtful, and what settings are warned of; of both alike it is said once."""
+    runs = (diff.a, diff.b)
+    for name, run in zip(diff.names, runs, strict=True):
         yield from (f"{name}: {doubt.line}" for doubt in run.doubts)
+    of_a, of_b = (doubts.of_settings(run.meta["cells"]) for run in runs)
+    yield from (text for text in of_a if text in of_b)
+    for name, own, other in zip(diff.names, (of_a, of_b), (of_b, of_a), strict=True):
+        yield from (f"{name}: {text}" for text in own if text not in other)
