@@ -10,7 +10,7 @@ from scipy import stats as scipy_stats
 
 from support import cell, compared, flow, flows
 from tcpknee.evidence import stats
-from tcpknee.evidence.verdicts import Verdict
+from tcpknee.evidence.verdicts import Verdict, price
 from tcpknee.runs.summary import Summary, summarise
 
 
@@ -44,6 +44,25 @@ def summarised(workload: str, columns: dict[str, list[dict[str, object]]]) -> Su
     ]
     cells = [cell(i, [("flow.0.algorithm", name)], name) for i, name in enumerate(columns)]
     return summarise(flows(rows), None, cells)
+
+
+@pytest.mark.parametrize(
+    ("bbr1_us", "is_told"),
+    [(60e3, True), (80e3, False), (79.9e3, False), (100e3, False)],
+    ids=["more delay", "the same", "hardly more", "better at both"],
+)
+def test_what_better_goodput_costs_is_told(bbr1_us: float, *, is_told: bool) -> None:
+    rows = {
+        name: [{"rep": rep, "goodput_bits_per_sec": bits + rep, "srtt_us_p95": round(us) + rep} for rep in range(1, 4)]
+        for name, bits, us in (("cubic", 48e6, 80e3), ("bbr1", 47e6, bbr1_us))
+    }
+    found = summarised("bulk", rows)
+    [gain] = found.shown
+    assert gain.text.startswith("goodput: cubic is 1.02") and gain.text.endswith(": better")
+    cost = price(gain, found.verdicts)
+    assert (cost is not None and cost.text.startswith("srtt p95: cubic is 1.33")) == is_told
+    assert (cost is not None) == is_told
+    assert all(price(one, found.verdicts) is None for one in found.verdicts if one is not gain)
 
 
 def test_what_takes_longer_is_worse_and_says_so() -> None:

@@ -120,6 +120,19 @@ def shown(verdicts: list[Verdict]) -> list[Verdict]:
     return [verdict for verdict in verdicts if verdict.primary] or verdicts
 
 
+_GAIN, _PRICE = "goodput_bits_per_sec", "srtt_us_p95"
+
+
+def price(gain: Verdict, verdicts: Iterable[Verdict]) -> Verdict | None:
+    """What the better goodput of one of two costs: the verdict on their round-trip times in the same place, where that
+    goes the other way and says something to choose by. Of flows that share a path neither is better."""
+    where = (_PRICE, gain.a, gain.b, gain.places, False)
+    for one in verdicts if gain.metric == _GAIN else ():
+        if (one.metric, one.a, one.b, one.places, one.shared) == where:
+            return one if {gain.word, one.word} == {"better", "worse"} and not _is_small(one) else None
+    return None
+
+
 def compare(pairs: Iterable[Pair], unit: Unit, *, looking: bool = False) -> list[Verdict]:
     """A verdict for each pair and metric that both have a value of. `unit`: what the values are of. `looking`: whether
     more units are measured depends on the verdicts, which is so from `LEAST_TO_LOOK` paired units on; their intervals

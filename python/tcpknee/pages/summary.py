@@ -12,7 +12,7 @@ from tcpknee import human
 from tcpknee.evidence import written
 from tcpknee.evidence.metrics import BY_NAME
 from tcpknee.evidence.stats import Estimate
-from tcpknee.evidence.verdicts import Verdict, greater_first
+from tcpknee.evidence.verdicts import Verdict, greater_first, price
 from tcpknee.runs import beside, drift, ending, hosts_text
 from tcpknee.runs.summary import Group
 
@@ -134,14 +134,20 @@ def answer(run: ReportRun) -> tuple[list[str], list[str]]:
     heads, details = [], []
     for (metric, a, b, _), verdicts in sorted(pairs.items(), key=lambda pair: -max(map(_weight, pair[1]))):
         if len(verdicts) == 1:
-            heads.append(_sentence(_placed(verdicts[0], run) if len(run.conditions) > 1 else verdicts[0].text))
+            text = _with_price(verdicts[0], run)
+            heads.append(_sentence(_placed(verdicts[0], run, text) if len(run.conditions) > 1 else text))
             continue
         heads.append(_sentence(f"{BY_NAME[metric].label}: {_count(verdicts, a, b)}"))
-        details += [_sentence(_placed(verdict, run)) for verdict in verdicts]
+        details += [_sentence(_placed(verdict, run, _with_price(verdict, run))) for verdict in verdicts]
     over = [one for one in run.stats.over_paths if one.verdict.primary]
     over.sort(key=lambda one: -_weight(one.verdict))
     heads = [_sentence(_placed(one.verdict, run, one.text)) for one in over] or heads
     return heads or _alone(run), details
+
+
+def _with_price(verdict: Verdict, run: ReportRun) -> str:
+    cost = price(verdict, run.stats.verdicts)
+    return f"{verdict.text}; but {cost.text}" if cost else verdict.text
 
 
 def _alone(run: ReportRun) -> list[str]:

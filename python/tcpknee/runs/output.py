@@ -10,6 +10,7 @@ from tcpknee import human
 from tcpknee.evidence import metrics, written
 from tcpknee.evidence.metrics import BY_NAME
 from tcpknee.evidence.stats import Estimate
+from tcpknee.evidence.verdicts import price
 from tcpknee.say import aligned
 
 from . import beside, doubts, drift, ending, hosts_text, manifest
@@ -320,6 +321,8 @@ def _after(run: Run) -> Iterator[str]:
         yield "Verdicts"
         for verdict in verdicts[:_VERDICTS_SHOWN]:
             yield f"  {verdict.text}" + _where(run, verdict)
+            if cost := price(verdict, summary.verdicts):
+                yield f"    but {cost.text}"
         if len(verdicts) > _VERDICTS_SHOWN:
             yield f"  and {len(verdicts) - _VERDICTS_SHOWN} more; --json has all of them"
     if how := [*filter(None, [ending.text(run.meta)]), *drift.lines(run)]:
