@@ -120,10 +120,14 @@ def test_what_a_file_includes_of_its_folder_belongs_to_it(tmp_path: Path) -> Non
 def test_names_tell_files_from_ours_and_from_each_other() -> None:
     shutil.copy(OURS / "reno.c", "reno.c")
     shutil.copy(OURS / "reno.c", "other.c")
-    text = f'{PATH}algorithm = ["reno", "./reno.c", "./other.c", "./mine.c"]\nmine.beta = 0.7\nreno_other.beta = 0.6\n'
+    shutil.copy(OURS / "reno.c", "reno_new.c")
+    Path("old").mkdir()
+    shutil.copy(OURS / "reno.c", "old/reno.c")
+    files = '"./reno.c", "./other.c", "./mine.c", "./reno_new.c", "old/reno.c", "old/../reno.c"'
+    text = f'{PATH}algorithm = ["reno", {files}]\nmine.beta = 0.7\nreno_other.beta = 0.6\n'
     run = tcpknee.run(text)
     names = [flow["algorithm"] for cell in run.meta["cells"] for flow in cell["flows"]]
-    assert names == ["reno", "reno_file", "reno_other", "mine"]
+    assert names == ["reno", "reno_file", "reno_other", "mine", "reno_new", "reno_old", "reno_file_2"]
     facts = {key: value for key, value, _ in _parsed(text).cells[3]["describe"]}
     assert facts["flow.0.mine.beta"] == "0.7002"
 

@@ -1,7 +1,8 @@
 """What the algorithms of files are called in a scenario that names them by path.
 
 Each has the name that its file gives it. Where that is one of ours, of Linux's, of a key or of another file, the file's
-name comes behind it: `reno` of `./mine.c` is `reno_mine`, and of `./reno.c` it is `reno_file`.
+name comes behind it: `reno` of `./mine.c` is `reno_mine`, of `./reno_new.c` it is `reno_new`. Where the file is called
+as the algorithm is, its folder's name does: `reno` of `old/reno.c` is `reno_old`, and of `./reno.c` it is `reno_file`.
 """
 
 from __future__ import annotations
@@ -119,13 +120,20 @@ def named(files: Iterable[Built], beside: Iterable[Named] = ()) -> list[Named]:
     found: list[Named] = []
     taken = {*reserved(), *(one.name for one in beside)}
     for built in files:
-        stem = re.sub(r"\W", "_", Path(built.path).stem, flags=re.ASCII)
-        longer = f"{built.name}_{stem if stem != built.name else 'file'}"
+        longer = _longer(built.name, Path(built.path))
         further = (f"{longer}_{number}" for number in range(2, 1000))
         name = next(name for name in (built.name, longer, *further) if name not in taken)
         taken.add(name)
         found.append(load(Named(built, name)))
     return found
+
+
+def _longer(name: str, path: Path) -> str:
+    """What tells it from others of its name."""
+    stem, folder = (re.sub(r"\W", "_", part, flags=re.ASCII) for part in (path.stem, path.parent.name))
+    if stem.startswith(f"{name}_"):
+        return stem
+    return f"{name}_{stem}" if stem != name else f"{name}_{folder.strip('_') or 'file'}"
 
 
 def load(one: Named) -> Named:
