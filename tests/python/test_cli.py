@@ -18,7 +18,7 @@ import pytest
 import tcpknee
 from support import SMALL, Ended, knee, refused, tables_of
 from tcpknee import _core
-from tcpknee.cli.app import app
+from tcpknee.cli.app import SECTIONS, VERBS, app
 from tcpknee.cli.list import LISTED
 from tcpknee.evidence import metrics
 
@@ -483,6 +483,14 @@ def test_help_is_the_answer_to_no_command(call: Call) -> None:
     assert "compare" in bare.err
     assert "compare" in call("--help").out
     assert call("--version").out.startswith("tcpknee 0.")
+
+
+def test_the_help_has_each_verb_once_by_what_it_is_for_a_line_each(call: Call) -> None:
+    assert len(VERBS) == sum(map(len, SECTIONS.values()))
+    sections = call("--help").out.split("\n\n")[-len(SECTIONS) :]
+    assert [section.partition(":\n")[0] for section in sections] == list(SECTIONS)
+    for section, verbs in zip(sections, SECTIONS.values(), strict=True):
+        assert [line.split()[0] for line in section.splitlines()[1:]] == list(verbs)
 
 
 def test_help_and_list_import_nothing_heavy(tmp_path: Path) -> None:

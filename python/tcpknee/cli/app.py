@@ -16,44 +16,60 @@ from tcpknee.errors import EngineError, UsageError
 
 from .lazy import LazyGroup
 
-VERBS = {
-    "against": "against",
-    "assign": "assign",
-    "calibrate": "calibrate",
-    "check": "check",
-    "compare": "compare",
-    "completion": "completion",
-    "conform": "conform",
-    "diff": "diff",
-    "doctor": "doctor",
-    "export": "export",
-    "fleet": "fleet:group",
-    "gallery": "gallery",
-    "gate": "gate",
-    "help": "help",
-    "import": "importing:group",
-    "kernel": "kernel:group",
-    "list": "list",
-    "load": "load",
-    "new": "new",
-    "profile": "profile",
-    "recommend": "recommend",
-    "record": "record",
-    "redteam": "redteam",
-    "report": "report",
-    "run": "run",
-    "score": "score",
-    "shell": "shell",
-    "snapshot": "snapshot",
-    "sql": "sql",
-    "suite": "suite",
-    "trace": "trace",
-    "unload": "unload",
-    "watch": "watch",
-    "whatif": "whatif",
+SECTIONS = {
+    "Algorithms on a path": {
+        "compare": "compare",
+        "run": "run",
+        "gallery": "gallery",
+        "suite": "suite",
+        "diff": "diff",
+    },
+    "This host": {
+        "doctor": "doctor",
+        "recommend": "recommend",
+        "watch": "watch",
+        "shell": "shell",
+        "profile": "profile",
+        "trace": "trace",
+        "snapshot": "snapshot",
+        "calibrate": "calibrate",
+    },
+    "Production": {
+        "record": "record",
+        "import": "importing:group",
+        "fleet": "fleet:group",
+        "whatif": "whatif",
+        "assign": "assign",
+    },
+    "An algorithm of your own, or a change to one": {
+        "new": "new",
+        "check": "check",
+        "score": "score",
+        "against": "against",
+        "gate": "gate",
+        "redteam": "redteam",
+        "load": "load",
+        "unload": "unload",
+    },
+    "Linux, as it is": {
+        "kernel": "kernel:group",
+        "conform": "conform",
+    },
+    "Results": {
+        "report": "report",
+        "sql": "sql",
+        "export": "export",
+    },
+    "Help": {
+        "list": "list",
+        "help": "help",
+        "completion": "completion",
+    },
 }
-"""The file of each verb, imported when the verb is asked for or all are listed; what it is called there, if not
-`command`."""
+"""The file of each verb by what it is for, imported when the verb is asked for or all are listed; what it is called
+there, if not `command`."""
+
+VERBS = {name: file for verbs in SECTIONS.values() for name, file in verbs.items()}
 
 
 class _Knee(LazyGroup):
@@ -65,6 +81,16 @@ class _Knee(LazyGroup):
 
     def list_commands(self, context: click.Context) -> list[str]:
         return sorted(VERBS)
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        # The two columns that `write_dl` sets apart by two, of all sections alike.
+        name_width = max(map(len, VERBS))
+        room = formatter.width - name_width - 4
+        for title, verbs in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name.ljust(name_width), self._command(name).get_short_help_str(room)) for name in verbs]
+                )
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         return self._command(name) if name in VERBS else None
@@ -118,4 +144,7 @@ def _version(context: click.Context, option: click.Parameter, asked: bool) -> No
     help="Print version, commit and build.",
 )
 def app() -> None:
-    """A workbench for TCP congestion control: which algorithm and settings are best for this path, and why?"""
+    """A workbench for TCP congestion control: which algorithm and settings are best for this path, and why?
+
+    Begin with `knee compare cubic bbr1`, or on a server with `knee doctor`. `knee help VERB` says more.
+    """

@@ -26,7 +26,7 @@ _UNITS = ("prefix", "connection", "host")
 _PERIODS_SHOWN = 8
 
 
-@click.command("assign", short_help="Give the connections of this host algorithms, as an experiment asks.")
+@click.command("assign", short_help="Assign algorithms to connections of this host: an A/B test.")
 @click.argument("arms", nargs=-1, required=True, metavar="ARM...")
 @click.option("--design", type=click.Choice(_DESIGNS), default="cluster", show_default=True, help="docs/assign.md.")
 @click.option("--unit", type=click.Choice(_UNITS), help="What gets one arm as a whole.  [default: prefix, or host]")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tcpknee.calibration.calibrate import Calibration, Checked
 
 
-@click.command("calibrate", short_help="Measure what this host's operations cost, for the simulator's hosts.")
+@click.command("calibrate", short_help="Measure what operations cost on this host, for the simulator.")
 @click.option(
     "--out", type=PATH, metavar="FILE.toml", help="The profile to write, by default this host's own (docs/host.md)."
 )

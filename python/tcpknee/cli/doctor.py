@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tcpknee.doctor.judge import Judgement
 
 
-@click.command("doctor", short_help="Say what is wrong with this host's network settings, why, and what to do.")
+@click.command("doctor", short_help="Say what is wrong with this host's network, and what to do.")
 @click.argument("rules", metavar="[RULE]...", nargs=-1, shell_complete=completion.of(completion.rules))
 @click.option("--snapshot", metavar="FILE", type=PATH, help="Judge this file of `knee snapshot` instead of this host.")
 @click.option("--fleet", metavar="DIR", type=PATH, help="Judge every snapshot in DIR: which rule hits how many hosts.")

@@ -13,7 +13,7 @@ from . import completion
 from .options import PATH, json_option, quiet_option
 
 
-@click.group("kernel", short_help="Build kernels of any version, or of a tree of yours, to run as guests.")
+@click.group("kernel", short_help="Build kernels of any version, or of your tree, as guests.")
 def group() -> None:
     """Build kernels of any version, or of a tree of yours, that `--engine guest` runs.
 

@@ -62,7 +62,7 @@ _WIDTH = 100
 
 @click.command(
     "list",
-    short_help="List algorithms, queues, workloads, importers, rules, keys, tables, metrics, claims and so on.",
+    short_help="List algorithms, queues, keys, metrics, claims and so on.",
 )
 @click.argument("what", required=False, shell_complete=completion.of(lambda: LISTED))
 @click.argument(

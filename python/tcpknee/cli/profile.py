@@ -31,7 +31,7 @@ def _left_out(command: Command) -> Command:
     return command
 
 
-@click.command("profile", short_help="Measure what the network costs this host: timers, packets, stacks.")
+@click.command("profile", short_help="Measure what the network costs this host's processors.")
 @click.option("--for", "length", metavar="TIME", help="How long, as in 10s.  [default: until Ctrl-C]")
 @click.option("--netns", metavar="NETNS", help="Only this network namespace: a name, a PID or a path.  [default: all]")
 @click.option("--pid", type=Whole(1), help="Only this process: its threads, its stacks, its network namespace.")

@@ -14,7 +14,7 @@ from . import until
 from .options import PATH, force_option, foreign, free, json_option
 
 
-@click.command("snapshot", short_help="Write down what this host is set to and has counted, for the doctor.")
+@click.command("snapshot", short_help="Write down this host's settings and counters, for the doctor.")
 @click.option("--out", metavar="FILE", type=PATH, help="Where to write it.  [default: stdout]")
 @click.option("--netns", metavar="NAME|PID", help="Of this network namespace (root); by default of our own.")
 @click.option("--for", "length", metavar="TIME", help="Count twice, this time apart as in 10s: what still goes on.")

@@ -17,7 +17,7 @@ _SHOWN = 3
 """Sockets that are named when an algorithm is unloaded."""
 
 
-@click.command("unload", short_help="Take them out again.")
+@click.command("unload", short_help="Take algorithms out of the kernel again.")
 @click.argument("algorithms", nargs=-1, metavar="[ALGO...]", shell_complete=completion.of(completion.algorithms))
 @click.option("--all", "all_", is_flag=True, help="Every algorithm that was loaded.")
 @json_option
