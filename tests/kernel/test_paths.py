@@ -240,6 +240,17 @@ def test_route_change_moves_the_round_trip_time(runs: Runs) -> None:
     assert 60_000 <= median(samples, "srtt_us", 2_000, 2_500) < 66_000
 
 
+def test_round_trip_times_count_by_the_acks_that_brought_them(runs: Runs) -> None:
+    """As in the simulator, and not by the time that they lasted."""
+    samples = rows(runs.of("route").samples, cell=0)
+    # The sample at 500 ms is the warm-up's last: the one that follows it weighs half a per cent.
+    steady = samples["t_ns"] > 505_000_000
+    acks = np.diff(samples["segs_in"], prepend=0)[steady]
+    by_acks = np.average(samples["srtt_us"][steady], weights=acks)
+    assert flow(runs.of("route"))["srtt_us_mean"] == pytest.approx(by_acks, rel=0.01)
+    assert np.mean(samples["srtt_us"][steady]) < 0.98 * by_acks, "the pause at the change has no ACKs"
+
+
 def test_aggregation_holds_packets_in_both_directions(runs: Runs) -> None:
     # Data arrives 10 ms after a multiple of 20 ms, so its ACK waits for 10 ms more and takes 10.
     assert 30_000 <= flow(runs.of("aggregate"))["min_rtt_us"] < 35_000

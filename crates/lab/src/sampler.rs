@@ -37,8 +37,9 @@ pub struct Track {
     pub last_ns: u64,
     /// Counters at the beginning of the steady part.
     pub baseline: Baseline,
-    /// Over the samples that count.
+    /// Over the ACKs that the samples that count stand for.
     pub srtt_us: Histogram,
+    /// Over the samples that count.
     pub cwnd_sum: u64,
     pub inflight_sum: u64,
     pub samples: u64,
@@ -240,7 +241,10 @@ impl Book {
         track.last_ns = t_ns;
         if measuring {
             if let Some(srtt_us) = info.srtt_us().filter(|&us| us > 0) {
-                track.srtt_us.add(u64::from(srtt_us));
+                // As in the simulator it is of ACKs, and not of time: those since the last sample stand for as many.
+                let then = TcpInfo(&track.last).segs_in().unwrap_or(0);
+                let acks = info.segs_in().map_or(1, |now| now.saturating_sub(then));
+                track.srtt_us.add_times(u64::from(srtt_us), acks);
             }
             track.cwnd_sum += u64::from(info.snd_cwnd().unwrap_or(0));
             track.inflight_sum += u64::from(info.inflight());

@@ -32,7 +32,7 @@ table! {
         retransmit_pct: Option<f64>, "%", "tcpknee", "total_retrans / data_segs_out; null: the kernel does not tell";
         path_lost_pkts: Option<i64>, "packets", "tcpknee", "data packets lost by the path's own loss; null: the kernel\'s own emulation does not tell it by flow";
         queue_dropped_pkts: Option<i64>, "packets", "tcpknee", "data packets dropped by the queue; null: the kernel\'s own emulation does not tell it by flow";
-        srtt_us_mean: Option<f64>, "us", "tcpknee", "mean smoothed RTT over the steady part's ACKs; on a real kernel, over its samples";
+        srtt_us_mean: Option<f64>, "us", "tcpknee", "mean smoothed RTT over the steady part's ACKs; on a real kernel, of each sample for the segments received since the last";
         srtt_us_p50: Option<f64>, "us", "tcpknee", "median over the steady part's ACKs, within 1 %";
         srtt_us_p95: Option<f64>, "us", "tcpknee", "95th percentile, within 1 %";
         srtt_us_p99: Option<f64>, "us", "tcpknee", "99th percentile, within 1 %";

@@ -34,9 +34,9 @@ impl Page {
     }
 
     #[inline]
-    fn add(&mut self, bucket: u32) {
+    fn add(&mut self, bucket: u32, times: u32) {
         let count = &mut self.counts[bucket as usize % BUCKETS];
-        *count = count.saturating_add(1);
+        *count = count.saturating_add(times);
     }
 }
 
@@ -60,8 +60,19 @@ const BUCKETS: usize = 4;
 impl Histogram {
     #[inline]
     pub fn add(&mut self, value: u64) {
-        self.count += 1;
-        self.sum = self.sum.saturating_add(value);
+        self.add_times(value, 1);
+    }
+
+    /// As many values alike.
+    #[inline]
+    pub fn add_times(&mut self, value: u64, times: u32) {
+        if times == 0 {
+            return;
+        }
+        self.count += u64::from(times);
+        self.sum = self
+            .sum
+            .saturating_add(value.saturating_mul(u64::from(times)));
         let (least, most) = self.range;
         if value < least || value > most {
             self.widen(value);
@@ -70,7 +81,7 @@ impl Histogram {
         if self.current.number != bucket / BUCKETS as u32 {
             self.turn_to(bucket / BUCKETS as u32);
         }
-        self.current.add(bucket);
+        self.current.add(bucket, times);
     }
 
     #[cold]
@@ -201,13 +212,15 @@ mod tests {
     proptest! {
         /// Against all the values.
         #[test]
-        fn in_whatever_order_values_come_each_is_counted_in_its_bucket(values in prop::collection::vec(0u64..2_000, 1..300)) {
+        fn in_whatever_order_values_come_each_is_counted_in_its_bucket(values in prop::collection::vec((0u64..2_000, 0u32..4), 1..300)) {
             let mut histogram = Histogram::default();
-            for &value in &values {
-                histogram.add(value);
+            let mut sorted = vec![7];
+            histogram.add(7);
+            for &(value, times) in &values {
+                histogram.add_times(value, times);
+                sorted.extend((0..times).map(|_| value));
                 prop_assert!(histogram.pages.is_sorted_by(|a, b| a.number < b.number));
             }
-            let mut sorted = values;
             sorted.sort_unstable();
             let (least, most) = (sorted[0] as f64, sorted[sorted.len() - 1] as f64);
             for (n, &value) in sorted.iter().enumerate() {
