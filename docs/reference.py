@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import commands
 from layout import code, sentence, table
 
 from tcpknee import _core, algorithms
@@ -36,7 +37,9 @@ class Page:
 
 def pages() -> dict[str, Page]:
     """Every reference page by its name, which is its path below `reference/` without the ending."""
-    found = {
+    found = {"commands": Page("Commands", commands.index())}
+    found |= {name: Page(title, text) for name, (title, text) in commands.pages().items()}
+    found |= {
         "keys": Page("Keys of a scenario file", sections()),
         "losses": Page("Losses", kinds(_core.losses())),
         "impairments": Page("Impairments", impairments()),
@@ -354,6 +357,7 @@ def _outside(entry: beside.Beside) -> list[str]:
 
 
 GROUPED: dict[str, Callable[[str], bool]] = {
+    "Commands": lambda name: name.startswith("commands"),
     "Algorithms": lambda name: name.startswith("algorithms/"),
     "Queues": lambda name: name.startswith("queues"),
     "Scenario file": lambda name: name.startswith("keys"),

@@ -18,22 +18,13 @@ from pathlib import Path
 import click
 
 from tcpknee.cli.app import app
+from tcpknee.cli.help import below
 
 COMPLETIONS = {
     "bash": "share/bash-completion/completions/knee",
     "zsh": "share/zsh/site-functions/_knee",
     "fish": "share/fish/vendor_completions.d/knee.fish",
 }
-
-
-def commands(command: click.Command, context: click.Context) -> Iterator[tuple[click.Command, click.Context]]:
-    """A command and all below it."""
-    yield command, context
-    if isinstance(command, click.Group):
-        for name in command.list_commands(context):
-            below = command.get_command(context, name)
-            assert below is not None
-            yield from commands(below, click.Context(below, parent=context, info_name=name))
 
 
 def page(command: click.Command, context: click.Context) -> str:
@@ -51,10 +42,10 @@ def page(command: click.Command, context: click.Context) -> str:
             parts += [".TP", f".B {escaped(options)}", escaped(" ".join(help_.split()))]
     if isinstance(command, click.Group):
         parts.append(".SH COMMANDS")
-        for below in command.list_commands(context):
-            found = command.get_command(context, below)
+        for verb in command.list_commands(context):
+            found = command.get_command(context, verb)
             assert found is not None
-            parts += [".TP", f".B {escaped(f'{name} {below}')}", escaped(found.get_short_help_str(200))]
+            parts += [".TP", f".B {escaped(f'{name} {verb}')}", escaped(found.get_short_help_str(200))]
     if context.parent is not None:
         parts += [".SH SEE ALSO", f".BR {escaped(context.parent.command_path.replace(' ', '-'))} (1)"]
     return "\n".join(parts) + "\n"
@@ -80,7 +71,7 @@ def main() -> int:
     folder = Path(sys.argv[1])
     pages = folder / "share" / "man" / "man1"
     pages.mkdir(parents=True, exist_ok=True)
-    for command, context in commands(app, click.Context(app, info_name="knee")):
+    for command, context in below(app, click.Context(app, info_name="knee")):
         file = pages / f"{context.command_path.replace(' ', '-')}.1"
         file.write_text(page(command, context), encoding="utf-8")
     for shell, name in COMPLETIONS.items():

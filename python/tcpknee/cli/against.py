@@ -7,6 +7,7 @@ import click
 from tcpknee import say
 
 from . import completion
+from .options import Whole
 
 _TAKEN = completion.of(completion.algorithms, files=True)
 
@@ -15,11 +16,11 @@ _TAKEN = completion.of(completion.algorithms, files=True)
 @click.argument("first", shell_complete=_TAKEN)
 @click.argument("second", shell_complete=_TAKEN)
 @click.option(
-    "--random", "random_", type=click.IntRange(0), metavar="N", help="Scenarios drawn.  [default: 200; 0 with --class]"
+    "--random", "random_", type=Whole(0), metavar="N", help="Scenarios drawn.  [default: 200; 0 with --class]"
 )
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of the scenarios and of chance.")
+@click.option("--seed", type=Whole(0), default=1, show_default=True, help="Of the scenarios and of chance.")
 @click.option("--class", "class_", metavar="TEXT", help="Only the classes with that in their name.")
-@click.option("--only", type=click.IntRange(1), metavar="SEED", help="Only the drawn scenario of that seed.")
+@click.option("--only", type=Whole(1), metavar="SEED", help="Only the drawn scenario of that seed.")
 @click.option(
     "--first", "of_first", multiple=True, metavar="NAME=VALUE", help="A parameter of the first, as it keeps it."
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import click
 
 from tcpknee import provenance
@@ -25,3 +27,13 @@ def command(context: click.Context, words: tuple[str, ...]) -> None:
         raise UsageError(f'knee help: got "{words[0]}", which is no verb, but can be listed: {listed}')
     group = context.find_root()
     group.command.main([*words, "--help"], prog_name=group.command_path, standalone_mode=False)
+
+
+def below(command: click.Command, context: click.Context) -> Iterator[tuple[click.Command, click.Context]]:
+    """A command and all below it, for pages that say what their help does."""
+    yield command, context
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from below(found, click.Context(found, parent=context, info_name=name))

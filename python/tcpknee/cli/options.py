@@ -38,6 +38,12 @@ class Whole(click.IntRange):
             self.fail(f'got "{value}"; expected a whole number from {self.min} {to}.', parameter, context)
         return number
 
+    def _describe_range(self) -> str:
+        """What help says of it in brackets; click has `0<=x<=9223372036854775807`."""
+        if self.max is None or self.max == SEED_MAX:
+            return f"from {self.min} on"
+        return f"{self.min:,} to {self.max:,}"
+
 
 class Engines(click.ParamType):  # type: ignore[type-arg]  # click before 8.2 has none
     """Names of engines, with commas between."""
@@ -303,7 +309,7 @@ def planning_options(command: Command) -> Command:
         ),
         click.option(
             "--port",
-            type=click.IntRange(0, 65535),
+            type=Whole(0, 65535),
             default=0,
             metavar="PORT",
             help="With --engine hosts: the port that the receiver listens at, and those behind it for further [[flow]] "
