@@ -8,20 +8,29 @@ SLACK_NS = 2_000_000_000
 """A request may end this long after its connection's last sample, or before the first: clocks of logs have
 milliseconds at best, and samples are a second apart."""
 
-NEEDED = ("t_unix_ns", "remote_addr", "remote_port", "bytes_sent", "request_time_us")
+NEEDED = {
+    "t_unix_ns": "$msec",
+    "remote_addr": "$remote_addr",
+    "remote_port": "$remote_port",
+    "bytes_sent": "$bytes_sent",
+    "request_time_us": "$request_time",
+}
+"""Columns, and what nginx calls each."""
 
 
 def usable(logs: Mapping[str, Collection[str]], notes: list[str]) -> list[str]:
     """Of logs, by relation their columns, those that can be matched; that others cannot is noted."""
-    found = [log for log, columns in logs.items() if set(NEEDED) <= set(columns)]
-    if len(found) < len(logs):
+    lacking = {log: [name for name in NEEDED if name not in columns] for log, columns in logs.items()}
+    missing = list(dict.fromkeys(NEEDED[name] for names in lacking.values() for name in names))
+    if missing:
+        count = sum(map(bool, lacking.values()))
         note = (
-            f"requests: {len(logs) - len(found)} of {len(logs)} logs lack one of {', '.join(NEEDED)} and say nothing "
-            "of connections; add $remote_port, $msec and $request_time to the log_format."
+            f"requests: {count} of {len(logs)} logs say nothing of connections; their log_format lacks "
+            f"{' and '.join(missing)}."
         )
         if note not in notes:
             notes.append(note)
-    return found
+    return [log for log, names in lacking.items() if not names]
 
 
 def of_requests(logs: Sequence[str], seen: str) -> str:
