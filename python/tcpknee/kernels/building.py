@@ -96,11 +96,12 @@ class Patch:
 PATCHES = (
     # HZ is 100 in user-mode Linux, and no option sets it; distributions have 250.
     Patch("arch/um/Kconfig", r"(config HZ\n\tint\n\tdefault) 100", r"\1 250"),
-    # Room for a process's registers, which before 6.12 is too small for many processors. 6.12 has 2696 words.
+    # Room for a process's registers in words, where it is fixed: 11,008 bytes on processors with AMX, of which the host
+    # takes all or none. 6.12 has 2,696 bytes, older ones less; since 6.13 it is what the host says.
     Patch(
         "arch/x86/um/user-offsets.c",
-        r"(DEFINE_LONGS\(HOST_FP_SIZE,|DEFINE\(HOST_FP_SIZE,) sizeof\(struct _xstate\)[^)]*\);",
-        "DEFINE(HOST_FP_SIZE, 2696);",
+        r"DEFINE(?:_LONGS)?\(HOST_FP_SIZE, (?:sizeof\(struct _xstate\)[^)]*|2696)\);",
+        "DEFINE(HOST_FP_SIZE, 1536);",
     ),
 )
 SEED = Patch(
