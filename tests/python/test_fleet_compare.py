@@ -17,6 +17,8 @@ from support import Ended
 from support import refused as refused_in_a_line
 from tcpknee import fleet as fleets
 from tcpknee.errors import RunFolderError, UsageError
+from tcpknee.fleet.cohorts.verdicts import more
+from tcpknee.fleet.statistics import Interval
 from test_fleet_connections import recording, sample
 
 Call = Callable[..., Ended]
@@ -241,8 +243,8 @@ def counted(folder: Path, host: int) -> None:
         for one in (0, 1)
     ]
     schema = pa.schema([("boot_id", pa.string()), ("host", pa.string()), ("t_unix_ns", pa.int64())])
-    for more in (pa.field("cpu", pa.int32()), pa.field("name", pa.string()), pa.field("value", pa.int64())):
-        schema = schema.append(more)
+    for column in (pa.field("cpu", pa.int32()), pa.field("name", pa.string()), pa.field("value", pa.int64())):
+        schema = schema.append(column)
     pq.write_table(pa.Table.from_pylist(counters, schema=schema), folder / "counters-000001.parquet")
     pq.write_table(pa.Table.from_pylist(cpu), folder / "cpu-000001.parquet")
 
@@ -485,3 +487,75 @@ def test_the_log_may_lie_in_a_folder_of_its_own(call: Call, tmp_path: Path) -> N
 def test_an_option_that_cannot_be_is_refused(drawn: Path, options: dict[str, Any], told: str) -> None:
     with pytest.raises((UsageError, RunFolderError), match=told):
         fleets.compare(drawn, **options)
+
+
+@pytest.mark.parametrize(
+    ("by", "cluster", "told"),
+    [
+        ("algorithm", None, ", of which the intervals know nothing: --cluster host counts hosts. "),
+        ("algorithm", "host", "is taken for the cohorts' difference. "),
+        ("host", None, ""),
+    ],
+)
+def test_hosts_of_one_cohort_each_are_told_from_cohorts_on_all_hosts(
+    tmp_path: Path, drawn: Path, by: str, cluster: str | None, told: str
+) -> None:
+    """What was drawn by host says nothing of the algorithm that other hosts lack."""
+    columns = fleet()
+    treated = np.array(columns["algorithm"]) == "bbr1"
+    columns["host_id"] = [f"edge{number % 2 + 2 * is_treated}" for number, is_treated in enumerate(treated)]
+    found = fleets.compare(written(tmp_path / "apart", columns), by=by, cluster=cluster)
+    warned = [one for one in found.warnings if one.startswith("each host has one cohort (cubic 2 hosts, bbr1 2 hosts)")]
+    assert len(warned) == bool(told) and all(told in one for one in warned)
+    assert not [one for one in fleets.compare(drawn).warnings if one.startswith("each host has one cohort")]
+
+
+def test_clusters_for_a_difference_are_such_that_as_many_show_it(tmp_path: Path) -> None:
+    """Four times the clusters show half the difference, so that the same number is needed. What a draw of 300 clusters
+    with heavy tails says of it is within a third in four of five seeds."""
+    few, many = (
+        fleets.compare(
+            written(tmp_path / str(size), fleet(20 * size, size, rate=1.0, retrans=1.0, seed=5)), detect="5%"
+        )
+        for size in (300, 1200)
+    )
+    for metric in ("delivery_rate_bits_per_sec", "min_rtt_us"):
+        verdicts = [found.verdict(metric) for found in (few, many)]
+        needed = [verdict.clusters_to_detect(0.05) for verdict in verdicts]
+        assert needed[0] == pytest.approx(needed[1], rel=0.35)
+        assert verdicts[0].clusters_to_detect(verdicts[0].least) == verdicts[0].ratio.clusters
+        [told] = [one for one in few.as_json()["verdicts"] if one["metric"] == metric]
+        assert told["clusters_to_detect"] == needed[0]
+        assert f"{needed[0]:,}" in str(few)
+    assert "for 5 %: how many clusters of each cohort" in " ".join(str(few).split())
+    assert max(map(len, str(few).splitlines())) <= 100
+    with pytest.raises(UsageError, match=r'^detect: got "5"; expected a share'):
+        fleets.compare(tmp_path / "300", detect="5")
+
+
+def test_no_percentage_is_above_100_and_each_interval_has_its_value(tmp_path: Path) -> None:
+    """Bins are wider than what is left to 100 %."""
+    columns = fleet()
+    columns["busy_pct"] = np.minimum(100, 99 + np.random.default_rng(2).random(len(columns["cookie"])) * 1.5)
+    values = fleets.compare(written(tmp_path / "busy", columns)).as_json()["values"]
+    for cohort in values.values():
+        for metric, statistics in cohort.items():
+            for one in statistics.values():
+                assert one["low"] <= one["value"] <= one["high"]
+                assert metric != "busy_pct" or one["high"] <= 100
+
+
+@pytest.mark.parametrize(
+    ("kind", "ends", "text"),
+    [
+        ("pct", (0.5, 0.4, 0.6), "0.500 [0.400, 0.600] points more"),
+        ("pct", (-0.5, -0.6, 0.1), "0.500 [-0.100, 0.600] points less"),
+        ("time", (-12_000.0, -19_000.0, -5_000.0), "12.0 [5.00, 19.0] ms less"),
+        ("time", (12_000.0, float("nan"), float("nan")), "12.0 ms more [no interval]"),
+        ("pct", (0.0, float("nan"), float("nan")), "no difference [no interval]"),
+    ],
+)
+def test_differences_say_which_way_and_percentages_differ_by_points(
+    kind: str, ends: tuple[float, float, float], text: str
+) -> None:
+    assert more(kind, Interval(*ends, 100, 50, 50, 1, 49)) == text

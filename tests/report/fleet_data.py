@@ -137,6 +137,9 @@ def alone(table: pa.Table) -> Cohorts:
         }
         for name in np.unique(names)
     }
-    values = {name: {column: spread(one, seed=1) for column, one in of.items()} for name, of in tallies.items()}
+    values = {
+        name: {metric.name: spread(metric, of[metric.name], seed=1) for metric in METRICS if metric.name in of}
+        for name, of in tallies.items()
+    }
     counts = {name: int((names == name).sum()) for name in tallies}
     return Cohorts(lambda query: database.sql(query).to_arrow_table(), tallies, values, counts, "algorithm")

@@ -207,6 +207,9 @@ def compare_options(command: Command) -> Command:
 @group.command("compare", short_help="Say which cohort is better, for whom, and how surely.")
 @data_options
 @compare_options
+@click.option(
+    "--detect", metavar="SHARE", help="Also how many clusters would show a difference as small as this, such as 2%."
+)
 @out_option("Also write comparison.json there.")
 @force_option
 @foreign

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -15,7 +16,7 @@ from tcpknee.fleet.connections.clusters import NETWORK
 from tcpknee.fleet.statistics import FEW, Tally, mismatch, ratio
 
 from .metrics import Metric
-from .observed import Observed
+from .observed import MAIN_SHARE, Observed
 
 SHARED_AT_MOST = 0.05
 """Share of connections behind networks that the other cohort uses too, above which cohorts influence each other."""
@@ -145,6 +146,7 @@ def _log_disagrees(observed: Observed) -> Iterator[str]:
 
 def warnings(observed: Observed, tallies: dict[str, dict[str, Tally]], adoption: dict[str, float]) -> Iterator[str]:
     """What to know before a verdict is believed."""
+    yield from _hosts_of_one_cohort(observed)
     yield from _mismatch(observed)
     yield from _sharing(observed, adoption)
     yield from _mix(observed, tallies)
@@ -200,6 +202,29 @@ def _mismatch(observed: Observed) -> Iterator[str]:
             )
 
 
+def _hosts_of_one_cohort(observed: Observed) -> Iterator[str]:
+    """Where whole hosts are of a cohort, hosts that differ are taken for cohorts that do."""
+    request = observed.request
+    if request.by in ("host", "host_id") or (request.by == "arm" and observed.fleet.log is not None):
+        return
+    rows = observed.ask("""
+        with parts as (
+            select host_id, cohort, count(*) as n from observed where kept and host_id is not null group by all
+        )
+        select arg_max(cohort, n), max(n) / sum(n) from parts group by host_id
+    """)
+    hosts = Counter(cohort for cohort, _ in rows)
+    if len(hosts) < 2 or min(share for _, share in rows) < MAIN_SHARE:
+        return
+    told = ", ".join(f"{cohort} {human.counted(hosts[cohort], 'host')}" for cohort in observed.cohorts)
+    unaware = "" if request.cluster == "host" else ", of which the intervals know nothing: --cluster host counts hosts"
+    yield (
+        f"each host has one cohort ({told}): whatever else differs between these hosts, as their users and links, is "
+        f"taken for the cohorts' difference{unaware}. `knee assign` gives every host both, and --before takes out what "
+        "differed earlier"
+    )
+
+
 def _sharing(observed: Observed, adoption: dict[str, float]) -> Iterator[str]:
     """Do cohorts share bottlenecks? Two that are behind one network in the same hour may."""
     rows = observed.ask(f"""
@@ -243,11 +268,21 @@ def _mix(observed: Observed, tallies: dict[str, dict[str, Tally]]) -> Iterator[s
             if math.isnan(found.low):
                 continue
             if max(found.value, 1 / found.value) > 1 + UNLIKE and not found.low <= 1 <= found.high:
-                advice = "--strata rtt or --reweight rtt compares like with like" if name == "min_rtt_us" else ""
+                advice = _of_rtts(observed) if name == "min_rtt_us" else ""
                 yield (
                     f"not alike: the median {label} of {cohort} is {human.digits(found.value)} times that of "
                     f"{observed.baseline}{'; ' + advice if advice else ''}"
                 )
+
+
+def _of_rtts(observed: Observed) -> str:
+    """What to do about least RTTs that differ: an algorithm that keeps queues full raises them itself."""
+    if observed.fleet.log is not None:
+        return "as arms were drawn, this comes of chance or of the queues that they keep; do not weight by it"
+    return (
+        "--strata rtt compares like with like, and with --reweight rtt as well its bands count alike. Where one of "
+        "them keeps queues full, that is part of its least RTT, and bands hide it"
+    )
 
 
 def _hours(observed: Observed) -> Iterator[str]:

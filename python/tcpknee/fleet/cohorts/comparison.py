@@ -79,7 +79,7 @@ class Comparison:
             },
             "warnings": self.warnings,
             "notes": self.notes,
-            "verdicts": [verdict.as_json() for verdict in self.verdicts],
+            "verdicts": [verdict.as_json(self.request.detect) for verdict in self.verdicts],
             "reweighted": [verdict.as_json() for verdict in self.reweighted],
             "effects": [effect.as_json() for effect in self.effects],
             "adjusted": [one.as_json() for one in self.adjusted],
@@ -126,6 +126,7 @@ def comparing(
     reweight: str | None = None,
     before: Sequence[str] = (),
     margin: str | float = "2%",
+    detect: str | None = None,
     tags: Sequence[str] = (),
     partial: bool = False,
     memory: str = MEMORY,
@@ -140,6 +141,7 @@ def comparing(
         by,
         min_bytes=min_bytes,
         margin=margin,
+        detect=detect,
         cluster=cluster,
         strata=strata,
         reweight=reweight,
@@ -170,7 +172,11 @@ def _compared(observed: Observed, request: Request) -> Comparison:
         weighted = stratified.reweighted(bands[request.reweight])
         again = judge(observed.metrics, weighted, adoption, margin=request.margin, seed=request.seed)
     values = {
-        cohort: {name: spread(one, seed=request.seed) for name, one in own.items() if one.rows}
+        cohort: {
+            metric.name: spread(metric, own[metric.name], seed=request.seed)
+            for metric in observed.metrics
+            if metric.name in own and own[metric.name].rows
+        }
         for cohort, own in tallies.items()
     }
     notes = observed.fleet.notes

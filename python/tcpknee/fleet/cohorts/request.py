@@ -46,6 +46,8 @@ class Request:
     reweight: str | None = None
     before: tuple[str, ...] = ()
     margin: float = 0.02
+    detect: float | None = None
+    """A difference, as a share, of which is told how many clusters would show it."""
     partial: bool = False
     seed: int = 1
 
@@ -67,6 +69,7 @@ def checked(
     *,
     min_bytes: str | int,
     margin: str | float,
+    detect: str | None,
     cluster: str | None,
     strata: Sequence[str],
     reweight: str | None,
@@ -92,7 +95,8 @@ def checked(
     return Request(
         by=by,
         min_bytes=min_bytes if isinstance(min_bytes, int) else size_bytes("min_bytes", min_bytes, example="1MB"),
-        margin=margin if isinstance(margin, float) else _share(str(margin)),
+        margin=margin if isinstance(margin, float) else _share("margin", str(margin)),
+        detect=None if detect is None else _share("detect", detect),
         cluster=cluster,
         strata=tuple(strata),
         reweight=reweight,
@@ -105,10 +109,10 @@ def _quoted(name: str) -> str:
     return f'"{name}"'
 
 
-def _share(given: str) -> float:
+def _share(name: str, given: str) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", given)
     if not found or not 0 < float(found[1]) < 100:
-        raise UsageError(f'margin: got "{given}"; expected a share between 0 and 100 %, such as 2%.')
+        raise UsageError(f'{name}: got "{given}"; expected a share between 0 and 100 %, such as 2%.')
     return float(found[1]) / 100
 
 

@@ -63,14 +63,34 @@ def _what(found: Comparison) -> str:
 
 
 def _verdicts(found: Comparison, listed: list[Verdict]) -> Iterator[str]:
-    rows = [["", "verdict", listed[0].cohort, listed[0].baseline, "ratio or difference", "least"]]
+    rows = [["", "verdict", listed[0].cohort, listed[0].baseline, "ratio or difference", _sure(found)]]
     for one in listed:
         divisor, unit = _scale(found, one.metric)
         values = [human.digits(end.value / divisor) for end in (one.value, one.base)]
-        least = f"{human.digits(100 * one.least, 2)} %" if one.is_relative else human.digits(one.least / divisor, 2)
-        rows.append([f"{_name(one.metric)} {unit}".rstrip(), one.word, *values, one.apart, least])
+        sure = _least(one, divisor) if found.request.detect is None else _clusters(one, found.request.detect)
+        rows.append([f"{_name(one.metric)} {unit}".rstrip(), one.word, *values, one.apart, sure])
     for line in aligned(rows, left=[True, True, False, False, False, False]):
         yield f"  {line}"
+
+
+def _sure(found: Comparison) -> str:
+    """The last column: what such data would show, or how much would show what was asked for."""
+    return "least" if found.request.detect is None else f"for {100 * found.request.detect:g} %"
+
+
+def _clusters(one: Verdict, share: float) -> str:
+    needed = one.clusters_to_detect(share)
+    return "-" if needed is None else f"{needed:,}"
+
+
+def _least(one: Verdict, divisor: float) -> str:
+    if not one.is_relative:
+        return human.digits(one.least / divisor, 2)
+    return f"{human.digits(100 * one.least, 2)} %" if one.least < _MOST_LEAST else f"> {100 * _MOST_LEAST:.0f} %"
+
+
+_MOST_LEAST = 10
+"""What shows no smaller difference shows none: how large it had to be is no figure."""
 
 
 def _p_values(listed: list[Verdict]) -> str:
@@ -167,10 +187,17 @@ _SHOWN = ("better", "worse", "higher", "lower")
 
 
 def _how(found: Comparison) -> str:
+    sure = (
+        "the smallest increase that such data would show four times of five; a decrease by the same factor shows as "
+        "often"
+        if found.request.detect is None
+        else "how many clusters of each cohort would show that difference four times of five; more connections of the "
+        "same clusters help little"
+    )
     return (
         f"Unit of inference: {found.clusters}. Intervals are 95 %, of a bootstrap over clusters; verdicts are "
-        f"corrected for {human.counted(len(found.verdicts), 'comparison')} (Benjamini-Hochberg, 5 %). least: the "
-        "smallest difference that such data would show four times of five. ±: half of an interval's width."
+        f"corrected for {human.counted(len(found.verdicts), 'comparison')} (Benjamini-Hochberg, 5 %). {_sure(found)}: "
+        f"{sure}. ±: half of an interval's width."
     )
 
 

@@ -59,6 +59,13 @@ class Verdict:
         found = (self.ratio if self.is_relative else self.difference).p_value
         return math.nan if found is None else found
 
+    def clusters_to_detect(self, share: float) -> int | None:
+        """How many clusters each cohort would need to show such a difference four times of five: errors shrink with the
+        root of their number. None where this is not told as a ratio."""
+        if not self.is_relative or not math.isfinite(self.least) or not self.least:
+            return None
+        return math.ceil(self.ratio.clusters * (math.log1p(self.least) / math.log1p(share)) ** 2)
+
     @property
     def word(self) -> str:
         """better, worse, higher, lower, no worse than 2 %, no difference shown, cannot be told."""
@@ -98,7 +105,8 @@ class Verdict:
             text += f"; p {self.p_value:.2g} alone, {self.p_adjusted:.2g} among all metrics"
         return f"{text}; {self.cohort} at {_adoption(self.adoption)} adoption"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self, detect: float | None = None) -> dict[str, Any]:
+        needed = {} if detect is None else {"clusters_to_detect": self.clusters_to_detect(detect)}
         return {
             "metric": self.metric.name,
             "statistic": self.metric.middle,
@@ -114,6 +122,7 @@ class Verdict:
             "p_value": number(self.p_value),
             "p_adjusted": number(self.p_adjusted),
             "least_detectable": number(self.least),
+            **needed,
             "non_inferiority": {"margin": self.margin, "verdict": self.no_worse},
         }
 
@@ -151,13 +160,21 @@ def _verdict(
 
 def middle(metric: Metric, cohort: Tally, *, seed: int) -> Interval:
     """The statistic that a verdict is about."""
-    return mean(cohort, seed=seed) if metric.p is None else quantile(cohort, metric.p)
+    return _within(metric, mean(cohort, seed=seed) if metric.p is None else quantile(cohort, metric.p))
 
 
-def spread(cohort: Tally, *, seed: int) -> dict[str, Interval]:
+def spread(metric: Metric, cohort: Tally, *, seed: int) -> dict[str, Interval]:
     """The quantiles of a cohort, and its mean."""
     found = {name: quantile(cohort, p) for name, p in QUANTILES.items()}
-    return {"mean": mean(cohort, seed=seed), **found}
+    return {name: _within(metric, one) for name, one in {"mean": mean(cohort, seed=seed), **found}.items()}
+
+
+def _within(metric: Metric, found: Interval) -> Interval:
+    """A percentage in a bin whose edge is above 100 is 100."""
+    if metric.kind != "pct":
+        return found
+    value, low, high = (min(end, 100.0) if end == end else end for end in (found.value, found.low, found.high))
+    return replace(found, value=value, low=low, high=high)
 
 
 def shown(kind: str, value: float) -> str:
@@ -171,16 +188,25 @@ def interval_of(kind: str, found: Interval) -> str:
     """`1.20 [1.10, 1.31]` or `1.20 [no interval]`, with the unit behind."""
     is_known = not math.isnan(found.low)
     ends = (found.value, found.low, found.high) if is_known else (found.value,)
-    divisor, unit = human.scale("" if kind == "packets" else kind, max(map(abs, ends)))
-    value, *known = (human.digits(end / divisor) for end in ends)
+    divisor, unit = human.scale(
+        "" if kind == "packets" else kind, max(filter(math.isfinite, map(abs, ends)), default=0)
+    )
+    value, *known = ("∞" if math.isinf(end) else human.digits(end / divisor) for end in ends)
     return f"{value} [{', '.join(known) or 'no interval'}] {unit}".rstrip()
 
 
 def more(kind: str, found: Interval) -> str:
-    """A difference in words: `12 [5, 19] ms more`; without an interval `12 ms more [no interval]`."""
-    if not math.isnan(found.low):
-        return f"{interval_of(kind, found)} more"
-    return f"{shown(kind, found.value)} more [no interval]" if found.value else "no difference [no interval]"
+    """A difference in words: `12 [5, 19] ms more`, `3 [1, 5] points less`; without an interval `12 ms more [no
+    interval]`. Percentages differ by points."""
+    word = "less" if found.value < 0 else "more"
+    if found.value < 0:
+        found = replace(found, value=-found.value, low=-found.high, high=-found.low)
+    told = f"{interval_of(kind, found)} {word}" if not math.isnan(found.low) else f"{shown(kind, found.value)} {word}"
+    if kind == "pct":
+        told = told.replace(" %", " points", 1)
+    if math.isnan(found.low):
+        return f"{told} [no interval]" if found.value else "no difference [no interval]"
+    return told
 
 
 def _pct(share: float) -> str:

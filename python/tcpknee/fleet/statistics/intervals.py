@@ -68,8 +68,10 @@ def quantile(cohort: Tally, p: float) -> Interval:
         return _unknown(cohort)
     if len(cohort.keys) < 2:
         return _unknown(cohort, found.value(p))
-    ends = found.value(p), *found.ends()
-    return _plain(cohort, ends, (ends[2] - ends[1]) / (2 * t_quantile(found.degrees)), found.degrees)
+    value, (low, high) = found.value(p), found.ends()
+    error = (high - low) / (2 * t_quantile(found.degrees))
+    # The test's ends may lie at a bin's edge, beside the quantile within it.
+    return _plain(cohort, (value, min(low, value), max(high, value)), error, found.degrees)
 
 
 def share_below(cohort: Tally, threshold: float) -> Interval:
