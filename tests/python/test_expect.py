@@ -130,6 +130,13 @@ def test_an_axis_that_is_left_open_must_hold_throughout() -> None:
     found = outcome("bbr1.goodput > cubic.goodput", *matrix())
     assert found.verdict == "fails"
     assert "path.loss=0%" in found.detail
+    # In the order of the matrix; the text has what does not hold first.
+    assert [(verdict, where) for verdict, where, _ in found.places] == [
+        ("fails", "path.loss=0%"),
+        ("holds", "path.loss=1.5%"),
+    ]
+    assert [place[0] for place in outcome("1Mbit/s < bbr1.goodput < 1Gbit/s", *matrix()).places] == ["holds"] * 4
+    assert outcome('1Mbit/s < bbr1[path.loss="0%"].goodput < 1Gbit/s', *matrix()).places == ()
     assert outcome("bbr1.goodput > 40Mbit/s", *matrix()).verdict == "holds"
 
 
@@ -254,6 +261,12 @@ def test_a_name_that_could_mean_two_groups_is_refused() -> None:
     cells = [cell(0, [], "cubic", "cubic")]
     [(_, _, said)] = expect.mistakes([("cubic.goodput > 1Mbit/s", 4)], OfCells(cells))
     assert "could mean 2 groups of flows" in said
+
+
+def test_a_name_that_is_in_other_cells_than_those_another_name_leaves_open_is_told_so() -> None:
+    cells = [cell(i, [("flow.0.algorithm", name)], name, "cubic") for i, name in enumerate(("bbr1", "cubic"))]
+    [(_, _, said)] = expect.mistakes([("bbr1.goodput / cubic.goodput >= 1", 4)], OfCells(cells))
+    assert said.startswith('bbr1.goodput means nothing in the cells with flow.0.algorithm="cubic"')
 
 
 def test_an_algorithm_beside_an_axis_of_algorithms_needs_a_name() -> None:

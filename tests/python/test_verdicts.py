@@ -223,6 +223,19 @@ def test_only_cells_equal_but_for_the_algorithm_are_compared() -> None:
     assert [(v.places, dict(v.axes)) for v in found] == [((0, 1), {"path.rtt": "1ms"}), ((2, 3), {"path.rtt": "9ms"})]
 
 
+def test_what_is_beside_one_algorithm_is_compared_with_itself_beside_another() -> None:
+    """What an algorithm does to others: the second flow never changes, and the first one's delay is an axis besides."""
+    axes = [[("path.rtt", rtt), ("flow.0.algorithm", name)] for rtt in ("1ms", "9ms") for name in ("a", "b")]
+    cells = [cell(i, pairs, pairs[1][1], "web") for i, pairs in enumerate(axes)]
+    rows = [flow(i, rep, 10.0 + i % 2 + rep / 10, pairs[1][1]) for i, pairs in enumerate(axes) for rep in range(3)]
+    rows += [flow(i, rep, 8.0 - 4 * (i % 2) + rep / 10, "web", 1) for i in range(4) for rep in range(3)]
+    found = [one for one in summarise(flows(rows), None, cells).verdicts if "web beside" in one.a]
+    assert [(one.a, one.b, one.places, one.word, dict(one.axes)) for one in found] == [
+        ("web beside a", "web beside b", (0, 1), "worse", {"path.rtt": "1ms"}),
+        ("web beside a", "web beside b", (2, 3), "worse", {"path.rtt": "9ms"}),
+    ]
+
+
 def test_only_repetitions_that_both_have_are_paired() -> None:
     [verdict] = goodput({"a": [1.0, 1.2, 1.1], "b": [2.0, 2.3]})
     assert verdict.n == 2

@@ -32,7 +32,8 @@ class Outcome:
     """An expectation after the run. `verdict`: "holds", "fails" or "undecided"; only the first passes. `needed`:
     about so many units would decide an undecided one, if their mean stays where it is; None where that cannot be told.
     `spare`: how far the nearest side is from its limit, as a share of that, below 0 where it is beyond. `n`: the least
-    units that a comparison was of.
+    units that a comparison was of. `places`: where it was looked at in several, the verdict, the place and what was
+    found of each, which `detail` has in one.
     """
 
     assertion: str
@@ -42,6 +43,7 @@ class Outcome:
     needed: int | None = None
     spare: float = 0.0
     n: int = 0
+    places: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -90,6 +92,7 @@ _ORDER = {"holds": 0, "undecided": 1, "fails": 2}
 def _evaluate(assertion: str, line: int, meanings: Meanings) -> Outcome:
     chains = parse(assertion)
     worst, details, needed, steps = "holds", [], [], []
+    places = []
     used = terms_of(chains)
     for place in meanings.places(used):
         values = {term: meanings.values(term, place) for term in used}
@@ -100,10 +103,12 @@ def _evaluate(assertion: str, line: int, meanings: Meanings) -> Outcome:
             worst = max(worst, verdict, key=_ORDER.__getitem__)
             needed += [units] if verdict == "undecided" else []
             details.append(f"{detail} ({where})" if where else detail)
+            places.append((verdict, where, detail))
     known = [units for units in needed if units is not None]
     most = max(known) if worst == "undecided" and len(known) == len(needed) else None
     spare, n = min(steps)[0] if steps else 0.0, min((n for _, n in steps), default=0)
-    return Outcome(assertion, line, worst, "; ".join(details), most, spare, n)
+    told = tuple(places) if len({where for _, where, _ in places}) > 1 else ()
+    return Outcome(assertion, line, worst, "; ".join(details), most, spare, n, told)
 
 
 def _judge(
@@ -124,7 +129,8 @@ def _judge(
     found = shown.estimate()
     limit = 0.0 if other is None else float(other.values[0])
     if found is None or np.isnan(limit):
-        return "undecided", f"no {unit.one} has both sides", None, None
+        missing = "both sides" if other is None else "a value that is known"
+        return "undecided", f"no {unit.one} has {missing}", None, None
     # The very interval that is shown decides.
     verdict = decide(chain.operator, found.map(lambda value: sign * (value - limit)))
     spare = sign * (found.mean - limit) / (abs(limit) or 1.0)

@@ -219,7 +219,11 @@ def warnings(run: ReportRun) -> list[str]:
     found += (line.strip() for line in hosts_text.lines(run.meta)[1:])
     found += [*(doubt.line for doubt in run.run.doubts), *run.stats.warnings]
     if run.meta.get("status") not in (None, "complete"):
-        found.insert(0, f"This run is {run.meta['status']}: what stands here is of the repetitions that were finished.")
+        found.insert(
+            0,
+            f"This run is {run.meta['status']}: what stands here is of the repetitions that were finished. "
+            "`knee run --resume` goes on with the others.",
+        )
     return found
 
 

@@ -174,17 +174,26 @@ class _Rows:
 
     def _percentile(self, values: Floats, within: npt.NDArray[np.bool_], percent: float) -> Floats:
         """Linear between order statistics. What is not complete is later than all that is, so a percentile that
-        falls on it is unknown."""
+        falls on it is unknown, and so it is in the other repetitions of the group: those that tell it are the better
+        ones."""
         result = np.full(len(self.starts), np.nan)
         late = np.where(np.isnan(values), np.inf, values)
-        for position in np.flatnonzero(self.sum((within & np.isfinite(late)).astype(np.float64))):
-            members = slice(self.starts[position], self.starts[position] + self.sizes[position])
-            part = np.sort(late[members][within[members]])
-            place = percent / 100 * (len(part) - 1)
-            below, above = part[int(np.floor(place))], part[int(np.ceil(place))]
-            if np.isfinite(above):
-                result[position] = below + (above - below) * (place - np.floor(place))
+        counts, known = (self.sum(some.astype(np.float64)) for some in (within, within & np.isfinite(late)))
+        for first, end in runs(*self.keys[:2]):
+            if not known[first:end].any():
+                continue
+            positions = first + np.flatnonzero(counts[first:end])
+            found = [self._percentile_of(late, within, int(position), percent) for position in positions]
+            if np.isfinite(found).all():
+                result[positions] = found
         return result
+
+    def _percentile_of(self, late: Floats, within: npt.NDArray[np.bool_], position: int, percent: float) -> float:
+        members = slice(self.starts[position], self.starts[position] + self.sizes[position])
+        part = np.sort(late[members][within[members]])
+        place = percent / 100 * (len(part) - 1)
+        below, above = part[int(np.floor(place))], part[int(np.ceil(place))]
+        return float(below + (above - below) * (place - np.floor(place)) if below < above < np.inf else above)
 
 
 def _told_by_programs(rows: _Rows, programs: pa.Table, columns: Mapping[str, Floats]) -> dict[str, Floats]:

@@ -17,6 +17,7 @@ from . import beside, doubts, drift, ending, hosts_text, manifest
 from .summary import Group, Total
 
 if TYPE_CHECKING:
+    from tcpknee.evidence.expect import Outcome
     from tcpknee.evidence.published import Beside
     from tcpknee.evidence.verdicts import Verdict
 
@@ -335,7 +336,7 @@ def _after(run: Run) -> Iterator[str]:
         yield ""
         yield "Expectations"
         for outcome in run.expectations:
-            yield f"  {outcome.verdict}: {outcome.assertion}  ({outcome.detail})"
+            yield from _expectation(outcome)
     if run.published:
         yield ""
         yield "Published, beside ours"
@@ -343,6 +344,24 @@ def _after(run: Run) -> Iterator[str]:
     if summary.warnings:
         yield ""
         yield from (f"Warning: {warning}" for warning in summary.warnings)
+
+
+_PLACES_SHOWN = 12
+
+
+def _expectation(outcome: Outcome) -> Iterator[str]:
+    """A line, and where it was looked at in several places a line for each, what does not hold first."""
+    if not outcome.places:
+        yield f"  {outcome.verdict}: {outcome.assertion}  ({outcome.detail})"
+        return
+    hold = sum(verdict == "holds" for verdict, _, _ in outcome.places)
+    yield f"  {outcome.verdict}: {outcome.assertion}  (holds in {hold} of {len(outcome.places)})"
+    order = ("fails", "undecided", "holds")
+    listed = sorted(outcome.places, key=lambda place: order.index(place[0]))
+    for verdict, where, detail in listed[:_PLACES_SHOWN]:
+        yield f"    {verdict} at {where}: {detail}"
+    if len(listed) > _PLACES_SHOWN:
+        yield f"    and {len(listed) - _PLACES_SHOWN} more; --json has all of them"
 
 
 def _where(run: Run, verdict: Verdict) -> str:

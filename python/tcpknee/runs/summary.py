@@ -6,6 +6,7 @@ repetition: repetition `r` of one cell is paired with repetition `r` of another,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -138,22 +139,41 @@ def is_decided(flows: pa.Table, cells: Sequence[Mapping[str, Any]], programs: pa
 
 
 def _pairs(found: Sequence[Group]) -> Iterator[Pair]:
-    """Groups of cells that are equal but for one algorithm and its own parameters, then groups that share a cell."""
+    """Groups of cells that are equal but for one algorithm and its own parameters: those that have it, and those that
+    are beside it; then groups that share a cell."""
     alike: dict[tuple[object, ...], list[Group]] = {}
+    beside: dict[tuple[object, ...], list[tuple[str, Group]]] = {}
     sharing: dict[int, list[Group]] = {}
     for group in found:
-        axis, own = f"flow.{group.group}.algorithm", f"flow.{group.group}.{group.algorithm}."
-        rest = tuple((key, value) for key, value in group.axes.items() if key != axis and not key.startswith(own))
-        alike.setdefault((group.group, group.workload, rest), []).append(group)
+        alike.setdefault((group.group, group.workload, _but(group, group.group, group.algorithm)), []).append(group)
+        for axis, algorithm in group.axes.items():
+            other = _ALGORITHM.fullmatch(axis)
+            if other and int(other[1]) != group.group:
+                key = (group.group, group.workload, axis, _but(group, int(other[1]), algorithm))
+                beside.setdefault(key, []).append((algorithm, group))
         sharing.setdefault(group.cell, []).append(group)
     for members in alike.values():
         yield from (_pair(a, b, shared=False) for a, b in combinations(members, 2) if a.algorithm != b.algorithm)
+    for neighbours in beside.values():
+        for (left, a), (right, b) in combinations(neighbours, 2):
+            if left != right:
+                yield _pair(a, b, labels=(f"{a.name} beside {left}", f"{b.name} beside {right}"))
     for members in sharing.values():
         yield from (_pair(a, b, shared=True) for a, b in combinations(members, 2) if a.workload == b.workload)
 
 
-def _pair(a: Group, b: Group, *, shared: bool) -> Pair:
-    labels = _labels(a, b, shared=shared)
+_ALGORITHM = re.compile(r"flow\.(\d+)\.algorithm")
+"""The axis of a flow's algorithm."""
+
+
+def _but(group: Group, flow: int, algorithm: str) -> tuple[tuple[str, str], ...]:
+    """The group's axes without those of that flow's algorithm."""
+    axis, own = f"flow.{flow}.algorithm", f"flow.{flow}.{algorithm}."
+    return tuple((key, value) for key, value in group.axes.items() if key != axis and not key.startswith(own))
+
+
+def _pair(a: Group, b: Group, *, shared: bool = False, labels: tuple[str, str] | None = None) -> Pair:
+    labels = labels or _labels(a, b, shared=shared)
     left, right = (Side(label, group.reps, group.values) for label, group in zip(labels, (a, b), strict=True))
     # Of those that one of them has, which are its own parameters, too.
     both = {**a.axes, **b.axes}
@@ -248,13 +268,8 @@ def _warnings(summary: Summary, by_cell: Mapping[int, Mapping[str, Any]], ran: S
             f"difference of {MINIMAL_EFFECT * 100:.0f} %; {_advice(wide)}."
         )
     for group in found:
-        missing = int(np.sum(group.values["unfinished"]))
-        if missing:
-            lines.append(
-                f"cell {group.cell}, {group.name}: {missing} of {int(np.sum(group.values['members']))} transfers were "
-                "not complete when the run ended, so late percentiles of their completion are missing; "
-                "a longer `duration` would show them."
-            )
+        if told := _late(group):
+            lines.append(told)
     lines += doubts.of_settings(list(by_cell.values()))
     missing_cells = set(by_cell) - {group.cell for group in found}
     if missing_cells:
@@ -269,6 +284,20 @@ def _warnings(summary: Summary, by_cell: Mapping[int, Mapping[str, Any]], ran: S
         if missing := len(missing_cells) - silent - ended:
             lines.append(f"{missing} of {len(by_cell)} cells have no repetition yet.")
     return lines
+
+
+def _late(group: Group) -> str:
+    """What cannot be known of a group as some of its transfers were not complete; "" where that leaves nothing out."""
+    unknown = [name for name in ("p50", "p95", "p99") if f"completion_us_{name}" not in group.metrics]
+    missing, members = (int(np.sum(group.values[name])) for name in ("unfinished", "members"))
+    if not missing or not unknown:
+        return ""
+    axes = ", ".join(f"{key} {value}" for key, value in group.axes.items())
+    return (
+        f"cell {group.cell}{f' ({axes})' if axes else ''}, {group.name}: {missing} of {members} transfers were not "
+        f"complete when the run ended, so that {' and '.join(unknown)} of their completion cannot be known of every "
+        "repetition, and are left out; a longer `duration` would show them."
+    )
 
 
 def _advice(wide: Sequence[Verdict]) -> str:

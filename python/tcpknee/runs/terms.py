@@ -99,6 +99,13 @@ class OfCells:
             known = sorted(
                 {text for cell in self.cells for flow in cell["flows"] for text in (flow["name"], flow["algorithm"])}
             )
+            if term.name in known:
+                where = ", ".join(f'{key}="{value}"' for key, value in place.items() if key not in dict(term.index))
+                raise Problem(
+                    f"{term} means nothing in the cells with {where}, where no flow is called so; they are looked at, "
+                    "as another name of the assertion stands for flows there. Give the flows names (`name = ...`) or "
+                    'pick an axis, as in NAME[flow.0.algorithm="bbr1"].goodput'
+                )
             raise Problem(
                 f'got "{term.name}"; ' + human.suggest(term.name, [*known, "total"], "expected a flow or an algorithm:")
             )
