@@ -15,7 +15,7 @@ from tcpknee.fleet.connections.boots import in_both
 from tcpknee.fleet.statistics import Interval, covariate_adjusted
 
 from .metrics import Metric
-from .observed import Observed
+from .observed import Observed, mean
 from .verdicts import interval_json, more
 
 
@@ -55,7 +55,7 @@ def adjusted(observed: Observed) -> list[Adjusted]:
     if not request.before:
         return []
     own = [metric for metric in observed.metrics if metric.table == "connections"]
-    means = ", ".join(f"avg({metric.name}) as {metric.name}" for metric in own)
+    means = ", ".join(f"{mean(metric.name)} as {metric.name}" for metric in own)
     units = observed.fleet.database.sql("select distinct host_id, unit from observed where unit is not null")
     with opened(
         [Path(folder) for folder in request.before], partial=request.partial, units=units.to_arrow_table()
@@ -75,7 +75,7 @@ def adjusted(observed: Observed) -> list[Adjusted]:
         for metric in own:
             both = f"({literal(cohort)}, {literal(observed.baseline)})"
             got = observed.fleet.database.sql(f"""
-                select avg(observed.{metric.name}) as outcome, any_value(past.{metric.name}) as before,
+                select {mean(f"observed.{metric.name}")} as outcome, any_value(past.{metric.name}) as before,
                        cohort = {literal(cohort)} as treated, count(*) as n
                 from observed left join past using (cluster)
                 where kept and cohort in {both} and observed.{metric.name} is not null group by cluster, cohort

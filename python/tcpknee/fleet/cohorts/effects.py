@@ -13,7 +13,7 @@ from tcpknee.errors import UsageError
 from tcpknee.fleet.statistics import Effect, Interval, by_cluster, paired_link, ramp, switchback
 
 from .metrics import Metric
-from .observed import Observed
+from .observed import Observed, mean
 from .verdicts import interval_json, interval_of, more
 
 CARRY_OVER_US = 60_000_000
@@ -95,7 +95,7 @@ def _units(observed: Observed, metric: Metric, arm: str, units: Sequence[str]) -
     keys = ", ".join(units)
     both = f"({literal(arm)}, {literal(observed.baseline)})"
     query = f"""
-        select {keys}, cohort = {literal(arm)} as treated, avg({metric.name}) as outcome,
+        select {keys}, cohort = {literal(arm)} as treated, {mean(metric.name)} as outcome,
                any_value(allocation_pct) as allocation_pct, min(begin_unix_ns) as begin_unix_ns
         from observed where kept and cohort in {both} and {metric.name} is not null group by all order by all
     """
@@ -130,7 +130,7 @@ def _switchback(observed: Observed, metric: Metric, arm: str) -> MetricEffect | 
         select {metric.name} as value, period, cohort = {literal(arm)} as treated,
                (begin_unix_ns - starts.t_unix_ns) // 1000 as since
         from observed join starts using (host_id, period)
-        where kept and cohort in {both} and {metric.name} is not null
+        where kept and cohort in {both} and {metric.name} is not null order by all
     """).fetchnumpy()
     values = np.asarray(rows["value"], float)
     if not len(values):

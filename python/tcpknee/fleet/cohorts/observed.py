@@ -101,13 +101,22 @@ class Observed:
         self, source: str, columns: Sequence[str], cohort: str, stratum: str
     ) -> Iterator[dict[str, npt.NDArray[Any]]]:
         names = ["cluster", *columns]
-        query = f"select {', '.join(names)} from {source} where kept and cohort = {sql.literal(cohort)} and {stratum}"
+        # Always in the same order, as sums of floats have other last digits in another.
+        query = (
+            f"select {', '.join(names)} from {source} where kept and cohort = {sql.literal(cohort)} and {stratum} "
+            "order by all"
+        )
         for batch in self.fleet.database.sql(query).to_arrow_reader(AT_ONCE):
             yield {name: _numbers(batch.column(name), float_=name != "cluster") for name in names}
 
     def ask(self, query: str) -> list[tuple[Any, ...]]:
         """Rows of a query over the tables."""
         return self.fleet.database.execute(query).fetchall()
+
+
+def mean(column: str) -> str:
+    """The mean of a column as an expression, to the last digit whatever the order of the rows."""
+    return f"avg({column} order by {column})"
 
 
 def _numbers(column: Any, *, float_: bool) -> npt.NDArray[Any]:
