@@ -219,6 +219,11 @@ def test_requests_are_matched_by_address_port_and_time(tmp_path: Path) -> None:
     matched, other = rows_of(data)
     assert matched["app_throughput_bits_per_sec"] == pytest.approx(4e6)
     assert other["app_throughput_bits_per_sec"] is None
+    alone = tmp_path / "log"
+    alone.mkdir()
+    (data / "requests-000001.parquet").rename(alone / "requests-000001.parquet")
+    with pytest.raises(RunFolderError, match=r"log: holds requests alone; .* into the folder of the host's recording"):
+        find([data, alone], [], partial=False, notes=[])
 
 
 def test_arms_come_from_the_log_by_connection_else_by_prefix_else_by_host(tmp_path: Path) -> None:

@@ -122,6 +122,11 @@ def _opened(path: Path, tags: Mapping[str, str]) -> Folder:
     if ready is not None and not set(ready.schema.names) >= _OWN:
         held.discard("connections")
     source = next((name for name in READ if name in held), None)
+    if held == {"requests"}:
+        raise MissingTable(
+            f"{path}: holds requests alone; expected the sockets that they came over. Import the log of nginx into the "
+            "folder of the host's recording (--out)."
+        )
     if source is None:
         raise MissingTable(
             f"{path}: holds {', '.join(sorted(held)) or 'no table'}; expected sockets of a recording or an import, "
