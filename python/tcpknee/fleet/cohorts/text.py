@@ -86,7 +86,7 @@ def _clusters(one: Verdict, share: float) -> str:
 def _least(one: Verdict, divisor: float) -> str:
     if not one.is_relative:
         return human.digits(one.least / divisor, 2)
-    return f"{human.digits(100 * one.least, 2)} %" if one.least < _MOST_LEAST else f"> {100 * _MOST_LEAST:.0f} %"
+    return f"> {100 * _MOST_LEAST:.0f} %" if one.least >= _MOST_LEAST else f"{human.digits(100 * one.least, 2)} %"
 
 
 _MOST_LEAST = 10
