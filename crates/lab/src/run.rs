@@ -32,7 +32,10 @@ use knee_traffic::{
 };
 
 /// From the start of the processes to the start of the run: they have to be there.
-const LEAD: Duration = Duration::from_millis(100);
+/// A busy machine took more than 100 ms, and connections were refused.
+const LEAD: Duration = Duration::from_millis(300);
+/// The same in virtual time, which waits for them.
+const VIRTUAL_LEAD: Duration = Duration::from_millis(100);
 /// How often processor time is read.
 const CPU_INTERVAL_NS: u64 = 100_000_000;
 /// How long a process may take to report at the end.
@@ -181,7 +184,9 @@ impl<'a> Repetition<'a> {
         }
         let programs = Programs::start_servers(cell, rep, options, &lab)?;
 
-        let start_ns = monotonic_ns() + LEAD.as_nanos() as u64;
+        let is_virtual = crate::netem::is_user_mode_linux();
+        let lead = if is_virtual { VIRTUAL_LEAD } else { LEAD };
+        let start_ns = monotonic_ns() + lead.as_nanos() as u64;
         let link = start_link(start_ns)?;
         let of_flows = cell.flows.iter().map(Variant::of_flow);
         let far = |_: &_| cell.receiver.algorithm.clone();
@@ -213,7 +218,7 @@ impl<'a> Repetition<'a> {
             start_ns,
             // Nothing between: hosts are measured, and what a read costs counts.
             copies: cell.path.backend == Backend::Veth,
-            is_virtual: crate::netem::is_user_mode_linux(),
+            is_virtual,
             opened: None,
             over: &over,
         };
