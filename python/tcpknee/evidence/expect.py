@@ -91,8 +91,7 @@ _ORDER = {"holds": 0, "undecided": 1, "fails": 2}
 
 def _evaluate(assertion: str, line: int, meanings: Meanings) -> Outcome:
     chains = parse(assertion)
-    worst, details, needed, steps = "holds", [], [], []
-    places = []
+    worst, places, needed, steps = "holds", [], [], []
     used = terms_of(chains)
     for place in meanings.places(used):
         values = {term: meanings.values(term, place) for term in used}
@@ -102,13 +101,13 @@ def _evaluate(assertion: str, line: int, meanings: Meanings) -> Outcome:
             steps += [step] if step else []
             worst = max(worst, verdict, key=_ORDER.__getitem__)
             needed += [units] if verdict == "undecided" else []
-            details.append(f"{detail} ({where})" if where else detail)
             places.append((verdict, where, detail))
     known = [units for units in needed if units is not None]
     most = max(known) if worst == "undecided" and len(known) == len(needed) else None
     spare, n = min(steps)[0] if steps else 0.0, min((n for _, n in steps), default=0)
-    told = tuple(places) if len({where for _, where, _ in places}) > 1 else ()
-    return Outcome(assertion, line, worst, "; ".join(details), most, spare, n, told)
+    told = "; ".join(f"{detail} ({where})" if where else detail for _, where, detail in places)
+    several = tuple(places) if len({where for _, where, _ in places}) > 1 else ()
+    return Outcome(assertion, line, worst, told, most, spare, n, several)
 
 
 def _judge(
