@@ -198,15 +198,15 @@ def interval_of(kind: str, found: Interval) -> str:
 def more(kind: str, found: Interval) -> str:
     """A difference in words: `12 [5, 19] ms more`, `3 [1, 5] points less`; without an interval `12 ms more [no
     interval]`. Percentages differ by points."""
-    word = "less" if found.value < 0 else "more"
+    is_known = not math.isnan(found.low)
+    if not is_known and not found.value:
+        return "no difference [no interval]"
+    word = "more"
     if found.value < 0:
-        found = replace(found, value=-found.value, low=-found.high, high=-found.low)
-    told = f"{interval_of(kind, found)} {word}" if not math.isnan(found.low) else f"{shown(kind, found.value)} {word}"
-    if kind == "pct":
-        told = told.replace(" %", " points", 1)
-    if math.isnan(found.low):
-        return f"{told} [no interval]" if found.value else "no difference [no interval]"
-    return told
+        found, word = replace(found, value=-found.value, low=-found.high, high=-found.low), "less"
+    told = f"{interval_of(kind, found) if is_known else shown(kind, found.value)} {word}"
+    told = told.replace(" %", " points", 1) if kind == "pct" else told
+    return told if is_known else f"{told} [no interval]"
 
 
 def _pct(share: float) -> str:
