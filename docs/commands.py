@@ -28,9 +28,9 @@ def pages() -> dict[str, tuple[str, str]]:
 
 def index() -> str:
     """Every verb, by what it is for."""
-    parts = []
+    parts, listed = [], [*_all()]
     for title, verbs in SECTIONS.items():
-        rows = [_row(*found) for found in _all() if found[1].command_path.split()[1] in verbs]
+        rows = [_row(*found) for found in listed if found[1].command_path.split()[1] in verbs]
         parts.append(f"## {title}\n\n{table(['command', 'what it does'], rows)}")
     return "\n".join(parts)
 

@@ -96,8 +96,8 @@ class Patch:
 PATCHES = (
     # HZ is 100 in user-mode Linux, and no option sets it; distributions have 250.
     Patch("arch/um/Kconfig", r"(config HZ\n\tint\n\tdefault) 100", r"\1 250"),
-    # Room for a process's registers in words, where it is fixed: 11,008 bytes on processors with AMX, of which the host
-    # takes all or none. 6.12 has 2,696 bytes, older ones less; since 6.13 it is what the host says.
+    # Room for a process's registers, in words. With AMX they are 11,008 bytes, and the host refuses a part of them.
+    # 6.12 has 2,696 bytes, older kernels less. Since 6.13 the host says how many, and this line is not there.
     Patch(
         "arch/x86/um/user-offsets.c",
         r"DEFINE(?:_LONGS)?\(HOST_FP_SIZE, (?:sizeof\(struct _xstate\)[^)]*|2696)\);",

@@ -47,7 +47,7 @@ class Request:
     before: tuple[str, ...] = ()
     margin: float = 0.02
     detect: float | None = None
-    """A difference, as a share, of which is told how many clusters would show it."""
+    """A difference, as a share: the comparison says how many clusters would show it."""
     partial: bool = False
     seed: int = 1
 
