@@ -38,6 +38,10 @@ fn write(text: &mut String, column: &Values<'_>, row: usize) {
         Values::F64(values) => number(text, Some(values[row])),
         Values::Bool(values) => number(text, Some(values[row])),
         Values::Text(values) => quoted(text, Some(&values[row])),
+        // As the text of hexadecimal digits.
+        Values::Bytes(values) => values[row]
+            .iter()
+            .try_for_each(|byte| write!(text, "{byte:02x}")),
         Values::Name(values) => quoted(text, Some(values[row])),
         Values::OptI32(values) => number(text, values.get(row)),
         Values::OptI64(values) => number(text, values.get(row)),

@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type, UInt64Type};
 use arrow_array::{
-    ArrayRef, BooleanArray, DictionaryArray, PrimitiveArray, RecordBatch, StringArray,
+    ArrayRef, BinaryArray, BooleanArray, DictionaryArray, PrimitiveArray, RecordBatch, StringArray,
     new_null_array,
 };
 use arrow_buffer::alloc::Allocation;
@@ -62,6 +62,7 @@ pub fn data_type(kind: Type) -> DataType {
         Type::F64 => DataType::Float64,
         Type::Bool => DataType::Boolean,
         Type::Text => DataType::Utf8,
+        Type::Bytes => DataType::Binary,
         Type::Name => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
         _ => unreachable!("a snapshot is no Arrow table"),
     }
@@ -118,6 +119,7 @@ fn array(values: Values<'_>, owner: &Arc<dyn Allocation>) -> ArrayRef {
         Values::F64(values) => Arc::new(lend::<Float64Type>(values, owner, None)),
         Values::Bool(values) => Arc::new(BooleanArray::from_iter(values.iter().copied().map(Some))),
         Values::Text(values) => Arc::new(StringArray::from_iter_values(values)),
+        Values::Bytes(values) => Arc::new(BinaryArray::from_iter_values(values.iter())),
         Values::Name(values) => Arc::new(DictionaryArray::<Int32Type>::new(
             lend(values.keys(), owner, None),
             Arc::new(StringArray::from_iter_values(values.names())),

@@ -1,8 +1,8 @@
 //! Tables whose rows the front makes, and the tables of runs and fleets.
 
 use crate::{
-    Assignments, CpuSamples, Events, Flows, HostCosts, Links, Programs, QueueSamples, Samples,
-    Schema, Stacks, Table, TcpInfoSamples, declare,
+    Assignments, CpuSamples, Events, Flows, HostCosts, Links, Packets, Programs, QueueSamples,
+    Samples, Schema, Stacks, Table, TcpInfoSamples, declare,
 };
 
 declare! {
@@ -130,6 +130,7 @@ pub const RUN: &[Schema] = &[
     CLIENT_OUTPUT,
     HostCosts::SCHEMA,
     Stacks::SCHEMA,
+    Packets::SCHEMA,
 ];
 
 /// Tables of a fleet.

@@ -16,6 +16,7 @@ mod histogram;
 mod host_costs;
 mod links;
 mod nic;
+mod packets;
 mod profile;
 mod programs;
 mod qdisc;
@@ -43,6 +44,7 @@ pub use histogram::Histogram;
 pub use host_costs::{COUNTERS, HostCost, HostCosts, HostCounter, Stack, Stacks};
 pub use links::{Link, Links};
 pub use nic::Nic;
+pub use packets::{Packet, Packets};
 pub use profile::{
     HistogramRow, Histograms, PROFILE, ProcessorRow, Processors, SoftirqRow, SoftirqRows,
     ThreadRow, ThreadRows,
@@ -57,7 +59,7 @@ pub use samples::{Sample, Samples};
 pub use settings::Settings;
 pub use snapshot::SNAPSHOT;
 pub use sockets::Sockets;
-pub use store::{Append, Store, Taken, Value, Words};
+pub use store::{Append, Bytes, Store, Taken, Value, Words};
 pub use tcp_info::{TcpInfoSample, TcpInfoSamples};
 pub use trace::{Ack, Acks, Connection, Connections, TRACE, TraceEvent, TraceEvents};
 
@@ -102,6 +104,7 @@ pub enum Type {
     F64,
     Bool,
     Text,
+    Bytes,
     /// Few distinct texts: Arrow has a dictionary of them.
     Name,
     /// Of a snapshot, as the types below: a whole number.
@@ -126,6 +129,7 @@ impl Type {
             Type::U64 => "uint64",
             Type::F64 => "float64",
             Type::Bool => "bool",
+            Type::Bytes => "bytes",
             // A reader sees no difference.
             Type::Text | Type::Name => "text",
             Type::Integer => "integer",
@@ -175,6 +179,7 @@ pub enum Values<'a> {
     F64(&'a [f64]),
     Bool(&'a [bool]),
     Text(&'a [String]),
+    Bytes(&'a Bytes),
     Name(&'a Words),
     OptI32(&'a Numbers<i32>),
     OptI64(&'a Numbers<i64>),
@@ -195,6 +200,7 @@ impl Values<'_> {
             Values::F64(values) => values.len(),
             Values::Bool(values) => values.len(),
             Values::Text(values) => values.len(),
+            Values::Bytes(values) => values.rows(),
             Values::Name(values) => values.keys().len(),
             Values::OptI32(values) => values.len(),
             Values::OptI64(values) => values.len(),

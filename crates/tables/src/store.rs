@@ -176,6 +176,74 @@ impl Append<&'static str> for Words {
     }
 }
 
+/// Bytes that differ from row to row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bytes {
+    bytes: Vec<u8>,
+    /// Where those of each row end.
+    ends: Vec<i32>,
+}
+
+impl Bytes {
+    /// # Panics
+    /// All rows together have 2 GiB.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        let end = i32::try_from(self.bytes.len());
+        self.ends
+            .push(end.expect("a table's bytes are below 2 GiB"));
+    }
+
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> + '_ {
+        (0..self.ends.len()).map(|row| &self[row])
+    }
+}
+
+impl Index<usize> for Bytes {
+    type Output = [u8];
+
+    fn index(&self, row: usize) -> &[u8] {
+        let begin = row.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[begin as usize..self.ends[row] as usize]
+    }
+}
+
+impl Value for Vec<u8> {
+    type Store = Bytes;
+}
+
+impl Store for Bytes {
+    const TYPE: Type = Type::Bytes;
+    const NULLABLE: bool = false;
+
+    fn values(&self) -> Values<'_> {
+        Values::Bytes(self)
+    }
+}
+
+impl Append<Vec<u8>> for Bytes {
+    fn push(&mut self, value: Vec<u8>) {
+        self.push(&value);
+    }
+
+    fn rows(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn reorder(&mut self, order: &[u32]) {
+        let mut ordered = Bytes::default();
+        order
+            .iter()
+            .for_each(|&row| ordered.push(&self[row as usize]));
+        *self = ordered;
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,6 +258,19 @@ mod tests {
             (names.names(), names.keys()),
             (["two"].as_slice(), [0].as_slice())
         );
+    }
+
+    #[test]
+    fn bytes_are_those_of_their_rows() {
+        let mut bytes = Bytes::default();
+        [&b"one"[..], b"", b"three"]
+            .into_iter()
+            .for_each(|row| bytes.push(row));
+        Append::reorder(&mut bytes, &[2, 0, 1]);
+        assert!(bytes.iter().eq([&b"three"[..], b"one", b""]));
+        Append::clear(&mut bytes);
+        bytes.push(b"two");
+        assert_eq!((bytes.rows(), &bytes[0]), (1, &b"two"[..]));
     }
 
     #[test]

@@ -151,6 +151,6 @@ def _fits(kind: str, found: pa.DataType) -> bool:
     from pyarrow import types
 
     held = found.value_type if types.is_dictionary(found) else found
-    kinds = {"text": [types.is_string, types.is_large_string], "bool": [types.is_boolean]}
+    kinds = {"text": [types.is_string, types.is_large_string], "bool": [types.is_boolean], "bytes": [types.is_binary]}
     may = kinds.get(kind, [types.is_integer, types.is_floating])
     return any(is_so(held) for is_so in (types.is_null, *may))
