@@ -214,8 +214,16 @@ class Scenario:
     def check_hosts(self) -> None:
         """Refuses what two hosts of the user's cannot be asked. Raises `KernelUnsupported`."""
 
-    def between_hosts(self, index: int, rep: int, sender: tuple[str, bytes], receiver: tuple[str, bytes]) -> LabOutput:
-        """The tables of a repetition of which two helpers told: what each said at its end, as JSON, and its samples.
+    def between_hosts(
+        self,
+        index: int,
+        rep: int,
+        sender: tuple[str, bytes],
+        receiver: tuple[str, bytes],
+        captured: tuple[bytes, bytes] | None = None,
+    ) -> LabOutput:
+        """The tables of a repetition of which two helpers told: what each said at its end, as JSON, and its samples;
+        and the packets that two more captured, of the sender and of the receiver.
         Raises `EngineError`, `ValueError`."""
 
     @property
@@ -231,14 +239,19 @@ class Scenario:
         output: str,
         progress: Callable[[dict[str, Any]], object],
         run_as: str | None = None,
+        capture_bytes: int = 0,
     ) -> LabOutput:
         """Runs one repetition on the kernel; only in a process that `enter_lab` returned in.
 
         `algorithms`: what the kernel calls each of the scenario's. `output`: the folder for what programs print.
-        `run_as`: the user of those programs, a JSON object; None: the lab's own.
+        `run_as`: the user of those programs, a JSON object; None: the lab's own. `capture_bytes`: memory for the
+        headers of packets at each host; 0: none are captured.
         `progress` is called now and then with the time since the start, in ns. Raises `EngineError`,
         `KernelUnsupported`.
         """
+
+def write_packets(path: str, host: str, packets: Sequence[tuple[int, bool, int, bytes]]) -> None:
+    """Writes a host's packets as pcapng: of each its time, whether the host sent it, its length and its headers."""
 
 def load_module(path: str, words: str) -> None:
     """Loads a module into this kernel, with its parameters as words. Raises OSError."""

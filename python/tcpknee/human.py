@@ -27,6 +27,18 @@ def scale(kind: str, largest: float) -> tuple[float, str]:
     return next((step for step in steps if abs(largest) >= step[0]), steps[-1])
 
 
+_BYTES = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMGT]?)(i?)B")
+
+
+def bytes_of(text: str) -> float | None:
+    """What a size such as 5GB or 64KiB means; None: it is none."""
+    size = _BYTES.fullmatch(text.strip())
+    if size is None:
+        return None
+    power = " KMGT".index((size[2] or " ").upper())
+    return float(float(size[1]) * (1024 if size[3] else 1000) ** power)
+
+
 def digits(value: float, significant: int = 3) -> str:
     """Fixed-point text with that many significant digits; whole numbers are never cut."""
     if not math.isfinite(value):

@@ -58,6 +58,14 @@ def tables(out: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in out.glob("*.parquet") if path.name != "runs.parquet"}
 
 
+def test_packets_of_a_guest_are_captured_and_the_same_again(kernel: cache.Kernel, tmp_path: Path) -> None:
+    asked = {"engine": "guest", "kernel": kernel.name, "capture": "4MB"}
+    for out in ("first", "second"):
+        tcpknee.run(scenario('"cubic"', seconds=3), out=tmp_path / out, **asked)
+    assert tcpknee.open(tmp_path / "first").packets.arrow().num_rows > 5_000
+    assert tables(tmp_path / "first") == tables(tmp_path / "second")
+
+
 REPEATED = {
     "losses": scenario('"bbr1"', 'loss = "0.5%"\n', seconds=3),
     "pie": scenario('"reno"', 'queue = "pie"\npie.tupdate = "20ms"\n', seconds=3).replace('"1bdp"', '"200packets"'),

@@ -164,6 +164,22 @@ def test_a_scenario_runs_between_two_hosts_over_ssh(servers: Servers, tmp_path: 
     until(lambda: not helpers(servers.lab), "the helpers are gone")
 
 
+def test_packets_are_captured_at_both_hosts_with_times_of_one_beginning(servers: Servers, tmp_path: Path) -> None:
+    done = servers.knee(servers.folder / "path.toml", *HOSTS, "--out", tmp_path / "run", "--capture", "8MB")
+    assert done.returncode == 0, done.stderr
+    found = tcpknee.open(tmp_path / "run")
+    assert found.meta["labs"][0]["captured_of"] == {"sender": "veth0", "receiver": "veth0"}
+    for flow in found.flows.arrow().to_pylist():
+        rows = found.rows("packets", cell=flow["cell"], rep=flow["rep"]).to_pylist()
+        of = {host: [row for row in rows if row["host"] == host] for host in ("sender", "receiver")}
+        sent = sum(row["length_bytes"] - len(row["header"]) for row in of["sender"] if row["is_outbound"])
+        # Both ends greet each other with 20 bytes, and the last sample may be taken before the last packet.
+        assert sent == pytest.approx(flow["bytes_sent"], rel=0.02)
+        # The other host's clock is known to less than this, and no packet comes before it was sent.
+        assert -1e6 < of["receiver"][0]["t_ns"] - of["sender"][0]["t_ns"] < 20e6
+    until(lambda: not helpers(servers.lab), "the helpers are gone")
+
+
 @contextmanager
 def under_way(servers: Servers, out: Path) -> Iterator[subprocess.Popen[str]]:
     """A run between both hosts that has a repetition finished and sends the next one."""

@@ -220,6 +220,20 @@ def test_what_goes_on_with_a_run_names_its_hosts() -> None:
     assert running.again(options) == words.split()
 
 
+def test_a_capture_is_for_engines_that_have_packets_and_has_a_size() -> None:
+    with pytest.raises(UsageError, match="capture: got 1MB with the engine sim; expected one of kernel, guest, hosts"):
+        tcpknee.run(SHORT, capture="1MB")
+    for size in ("0", "10kB", "1GB", "1e999MB", "many"):
+        with pytest.raises(UsageError, match=f'capture: got "{size}"; expected the memory for packets at each host'):
+            tcpknee.run(SHORT, engine="kernel", capture=size)
+
+
+def test_a_folder_does_not_decide_that_root_captures_at_hosts() -> None:
+    options = Options(engine="hosts", sender="a", receiver="b", capture="1MB")
+    assert running.again(options)[-2:] == ["--capture", "1MB"]
+    assert "--capture" not in running.again(Options(engine="kernel", capture="1MB"))
+
+
 def test_ports_beyond_the_last_one_are_refused() -> None:
     two = SHORT + '[[flow]]\nalgorithm = "cubic"\n'
     with pytest.raises(UsageError, match=r"--port: got 65535 for 2 \[\[flow\]\] tables .*expected 65534 at most"):

@@ -77,7 +77,7 @@ def test_samples_are_collected_without_reading_their_line_again(start: Start, mo
     ("script", "told"),
     [
         ("head -c 5000 /dev/zero; read -r _", "says a line of more than 4000 bytes"),
-        (f"{done(1_000_000_000)}; read -r _", "got 1000000000 bytes of samples"),
+        (f"{done(1_000_000_000)}; read -r _", "got 1000000000 bytes of records"),
         (f"{done(-1)}; read -r _", "said what no helper says: done.records_bytes"),
     ],
 )

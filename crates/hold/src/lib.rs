@@ -25,4 +25,5 @@ pub mod text;
 mod watchdog;
 
 pub use hold::hold;
+pub use route::device_towards;
 pub use setting::{Order, Setting};

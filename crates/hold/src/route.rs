@@ -74,6 +74,14 @@ pub fn way(to: IpAddr) -> io::Result<Way> {
     })
 }
 
+/// The device by which this host reaches that one.
+///
+/// # Errors
+/// As [`way`].
+pub fn device_towards(to: IpAddr) -> io::Result<String> {
+    Ok(way(to)?.device)
+}
+
 fn device(index: u32) -> io::Result<String> {
     let name = nix::net::if_::if_indextoname(index)?;
     Ok(name.to_string_lossy().into_owned())

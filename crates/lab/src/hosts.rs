@@ -2,12 +2,14 @@
 
 use std::sync::atomic::Ordering;
 
+use knee_capture::Captured;
 use knee_collect::KernelError;
 use knee_collect::sock_diag::{Diag, MESSAGE_BYTES};
 use knee_scenario::{Cell, Pacing};
 use knee_traffic::{EndReport, Shared};
 use serde::Deserialize;
 
+use crate::packets;
 use crate::repetition::Output;
 use crate::rows::{self, Reports};
 use crate::sampler::Book;
@@ -18,6 +20,8 @@ const WARM: u32 = u32::MAX;
 const HEAD_BYTES: usize = 24;
 /// Both hosts sample at the same instants, as far as their clocks are known.
 const SAME_NS: u64 = 2_000_000;
+/// A century.
+const MOST_NS: u64 = 1 << 61;
 /// A run begins here, so that no time of it is 0, which means: not yet.
 const BEGAN_NS: u64 = 1_000_000_000;
 
@@ -78,8 +82,14 @@ pub fn check(cell: &Cell) -> Result<(), KernelError> {
     Ok(())
 }
 
-/// The rows of a repetition.
-pub fn output(cell: &Cell, rep: u32, sender: &End, receiver: &End) -> Result<Output, KernelError> {
+/// The rows of a repetition. `captured`: the packets of the sender and of the receiver, as their helpers wrote them.
+pub fn output(
+    cell: &Cell,
+    rep: u32,
+    sender: &End,
+    receiver: &End,
+    captured: Option<[&[u8]; 2]>,
+) -> Result<Output, KernelError> {
     let flows = knee_traffic::flows(cell, rep);
     let shared = Shared::new(flows.len())
         .map_err(KernelError::system("make room for a repetition's flows"))?;
@@ -136,7 +146,25 @@ pub fn output(cell: &Cell, rep: u32, sender: &End, receiver: &End) -> Result<Out
     };
     let mut output = Output::default();
     rows::fill(book, reports, &mut output);
+    if let Some(captured) = captured {
+        let captured = [read(captured[0], "sender")?, read(captured[1], "receiver")?];
+        let into = (&mut output.packets, &mut output.warnings);
+        packets::add(cell, rep, captured, sender.ended_ns, into);
+    }
     Ok(output)
+}
+
+/// The packets that a helper captured. It may be anybody's, and say anything.
+fn read(bytes: &[u8], role: &str) -> Result<Captured, KernelError> {
+    let found: Option<Captured> = postcard::from_bytes(bytes).ok();
+    let is_one = |captured: &Captured| {
+        let times = captured.packets.iter().map(|packet| packet.t_ns);
+        times.clone().is_sorted() && times.max().is_none_or(|last| last < MOST_NS)
+    };
+    found.filter(is_one).ok_or_else(|| KernelError::Child {
+        role: role.into(),
+        message: "what it says that it captured cannot be read".into(),
+    })
 }
 
 /// One sample of a socket.
@@ -241,7 +269,7 @@ mod tests {
     #[test]
     fn what_was_read_after_the_warm_up_is_the_goodput() {
         let (sender, receiver) = both();
-        let output = output(&cell(""), 3, &sender, &receiver).unwrap();
+        let output = output(&cell(""), 3, &sender, &receiver, None).unwrap();
         let flows = &output.flows;
         assert_eq!((flows.rep[0], flows.start_ns[0]), (3, 1_000));
         assert_eq!(flows.bytes_read[0], 880_000);
@@ -258,11 +286,59 @@ mod tests {
         let whole = sender.records.clone();
         for length in 0..whole.len() {
             sender.records = whole[..length].to_vec();
-            output(&cell(""), 0, &sender, &receiver).unwrap();
+            output(&cell(""), 0, &sender, &receiver, None).unwrap();
         }
         sender.records = whole;
-        let output = output(&cell(""), 0, &sender, &receiver).unwrap();
+        let output = output(&cell(""), 0, &sender, &receiver, None).unwrap();
         assert_eq!(output.samples.bytes_read.len(), 3);
+    }
+
+    #[test]
+    fn packets_that_a_host_says_it_captured_are_read_as_far_as_they_are_some() {
+        use knee_capture::Packet;
+
+        let (sender, receiver) = both();
+        let packet = |t_ns| Packet {
+            t_ns,
+            is_outbound: true,
+            length_bytes: 1500,
+            header: vec![1, 2],
+        };
+        let written = |times: &[u64], left_out| {
+            let captured = Captured {
+                packets: times.iter().copied().map(packet).collect(),
+                left_out,
+                calendar_moved_ns: 0,
+            };
+            postcard::to_stdvec(&captured).unwrap()
+        };
+        let read =
+            |one: &[u8], other: &[u8]| output(&cell(""), 0, &sender, &receiver, Some([one, other]));
+        let whole = written(&[7, 8], 3);
+        let found = read(&written(&[5], 0), &whole).unwrap();
+        assert_eq!(found.packets.t_ns, [5, 7, 8]);
+        assert!(
+            found
+                .packets
+                .host
+                .iter()
+                .eq(["sender", "receiver", "receiver"])
+        );
+        assert_eq!(found.packets.header[2], [1, 2]);
+        assert!(
+            found.warnings[0].starts_with("receiver: the memory for captured packets was full")
+        );
+        for length in 0..whole.len() {
+            assert!(
+                read(&whole[..length], &whole).is_err(),
+                "{length} bytes of it"
+            );
+        }
+        assert!(read(&whole, &written(&[8, 7], 0)).is_err(), "not in order");
+        assert!(
+            read(&whole, &written(&[u64::MAX], 0)).is_err(),
+            "of no time"
+        );
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod namespace;
 pub mod netem;
 pub(crate) mod netlink;
 mod nic;
+mod packets;
 mod program;
 mod repetition;
 mod rows;

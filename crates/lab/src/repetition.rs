@@ -1,6 +1,8 @@
 //! What one repetition of a cell leaves.
 
-use knee_tables::{CpuSamples, Events, Flows, Links, QueueSamples, Samples, TcpInfoSamples};
+use knee_tables::{
+    CpuSamples, Events, Flows, Links, Packets, QueueSamples, Samples, TcpInfoSamples,
+};
 
 use crate::Facts;
 
@@ -16,6 +18,7 @@ pub struct Output {
     pub cpu: CpuSamples,
     pub links: Links,
     pub programs: knee_tables::Programs,
+    pub packets: Packets,
     /// Data packets that entered the path.
     pub data_packets: u64,
     pub facts: Facts,

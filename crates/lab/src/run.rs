@@ -15,6 +15,7 @@ use knee_link::SERVICE_PORT;
 use knee_loader::Variant;
 use knee_path::Backend;
 use knee_scenario::{Cell, Pacing};
+use knee_tables::Packets;
 use knee_units::Nanos;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
@@ -23,6 +24,7 @@ pub use moment::Moment;
 pub use options::Options;
 use programs::Programs;
 
+use crate::packets::{self, Captures};
 pub use crate::repetition::Output;
 use crate::rows::{self, Reports};
 use crate::sampler::Sampler;
@@ -155,6 +157,7 @@ struct Repetition<'a> {
     generators: [Child; 2],
     programs: Programs<'a>,
     sampler: Sampler,
+    captures: Option<Captures>,
     cpu: Cpu,
     warnings: Vec<String>,
 }
@@ -174,6 +177,10 @@ impl<'a> Repetition<'a> {
             "share memory between the lab's processes",
         ))?;
         let sampler = Sampler::new(cell, rep, flows, &lab, shared)?;
+        let captures = match options.capture_bytes {
+            0 => None,
+            room_bytes => Some(Captures::start(&lab, room_bytes)?),
+        };
         let config = lab.link_config(cell, cell.rep_seed(rep), flows.len() as u32);
         let joint = lab.joint.take().expect("a fresh lab has its path");
         let start_link =
@@ -246,6 +253,7 @@ impl<'a> Repetition<'a> {
             generators: [sender?, receiver?],
             programs,
             sampler,
+            captures,
             cpu: Cpu::default(),
             warnings: Vec::new(),
             lab,
@@ -359,12 +367,19 @@ impl<'a> Repetition<'a> {
         let sender: Vec<EndReport> = sender.finish(deadline)?;
         let receiver: Vec<EndReport> = receiver.finish(deadline)?;
         let span_ns = now_ns - self.start_ns;
+        let mut packets = Packets::default();
+        if let Some(captures) = self.captures {
+            let captured = captures.finish(self.start_ns)?;
+            let into = (&mut packets, &mut self.warnings);
+            packets::add(self.cell, self.rep, captured, span_ns, into);
+        }
         self.warnings.extend(self.cpu.warn_of_saturation(span_ns));
         let mut output = Output {
             cpu: self.cpu.rows,
             facts: self.lab.facts,
             warnings: self.warnings,
             programs: self.programs.rows(self.start_ns),
+            packets,
             ..Output::default()
         };
         let reports = Reports {

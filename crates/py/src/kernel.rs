@@ -1,10 +1,8 @@
 //! One repetition of one cell on the kernel, from the Python process that a lab
 //! begins as.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use knee_lab::RunAs;
 use knee_lab::run::{Moment, Options, Output, run_in_lab};
 use knee_scenario::Cell;
 use knee_tables::{HostCosts, Stacks};
@@ -29,6 +27,7 @@ pub struct LabOutput {
     /// Without rows: the front measures them, outside the lab.
     host_costs: Py<ArrowTable>,
     stacks: Py<ArrowTable>,
+    packets: Py<ArrowTable>,
     data_packets: u64,
     /// Of the lab, as a JSON object.
     facts: String,
@@ -52,20 +51,13 @@ pub fn run(
     py: Python<'_>,
     cell: &Cell,
     rep: u32,
-    congestion: BTreeMap<String, String>,
-    output: PathBuf,
-    run_as: Option<RunAs>,
+    options: &Options,
     progress: &Py<PyAny>,
 ) -> PyResult<LabOutput> {
-    let options = Options {
-        congestion,
-        output,
-        run_as,
-    };
     let mut raised = None;
     // The interpreter is held throughout: this process does nothing else, and
     // its forks must not find a lock in a thread that they do not have.
-    let result = run_in_lab(cell, rep, &options, &mut |moment: Moment| {
+    let result = run_in_lab(cell, rep, options, &mut |moment: Moment| {
         raised = tell(py, progress, moment).err();
         raised.is_none()
     });
@@ -87,18 +79,21 @@ fn given(py: Python<'_>, found: Output) -> PyResult<LabOutput> {
         programs: Py::new(py, ArrowTable::new(found.programs))?,
         host_costs: Py::new(py, ArrowTable::new(HostCosts::default()))?,
         stacks: Py::new(py, ArrowTable::new(Stacks::default()))?,
+        packets: Py::new(py, ArrowTable::new(found.packets))?,
         data_packets: found.data_packets,
         facts: found.facts.to_json(),
         warnings: found.warnings,
     })
 }
 
-/// What two helpers said of a repetition: the JSON of each, and its samples.
+/// What two helpers said of a repetition: the JSON of each, and its samples; and the packets that two more captured, in the
+/// order of the sender and the receiver.
 pub fn between_hosts(
     py: Python<'_>,
     cell: &Cell,
     rep: u32,
     [sender, receiver]: [(&str, &[u8]); 2],
+    captured: Option<[&[u8]; 2]>,
 ) -> PyResult<LabOutput> {
     let read = |(said, records): (&str, &[u8])| {
         let mut end: knee_lab::hosts::End =
@@ -107,7 +102,7 @@ pub fn between_hosts(
         Ok::<_, PyErr>(end)
     };
     let (sender, receiver) = (read(sender)?, read(receiver)?);
-    let found = py.detach(|| knee_lab::hosts::output(cell, rep, &sender, &receiver));
+    let found = py.detach(|| knee_lab::hosts::output(cell, rep, &sender, &receiver, captured));
     let found = found.map_err(|error| errors::kernel(py, &error))?;
     given(py, found)
 }

@@ -71,7 +71,7 @@ mod _core {
         load_algorithm, losses, queues, sizes, table_docs, tables, version, workloads,
     };
     #[pymodule_export]
-    use crate::run::{Cancel, Output};
+    use crate::run::{Cancel, Output, write_packets};
     #[pymodule_export]
     use crate::scenario::{Cells, LoneCell, Scenario, parse, read_cell};
     #[pymodule_export]

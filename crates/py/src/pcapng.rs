@@ -1,8 +1,8 @@
-//! A simulated capture as a pcapng file that Wireshark and tshark read.
+//! Packets as a pcapng file that Wireshark and tshark read, without a link layer (LINKTYPE_RAW). Time 0 of the run is the
+//! epoch.
 //!
-//! Packets are IPv4 without a link layer (LINKTYPE_RAW), between the addresses
-//! and ports of [`FourTuple`]. Time 0 of the run is the epoch. The capture is
-//! what the sender's interface sees.
+//! Simulated ones are IPv4 between the addresses and ports of [`FourTuple`], as the sender's interface sees them. Of a real
+//! host they are as it captured them.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use std::time::Duration;
 use etherparse::{IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement};
 use knee_engine::{CapturedPacket, FourTuple};
 use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
@@ -45,21 +45,70 @@ pub fn write<W: Write>(
     payload: Payload,
     writer: W,
 ) -> io::Result<W> {
-    let mut file = PcapNgWriter::with_section_header(writer, section()).map_err(to_io)?;
-    file.write_pcapng_block(interface()).map_err(to_io)?;
+    let mut file = begun(
+        writer,
+        "sender",
+        "simulated; time 0 is the start of the run",
+    )?;
     let mut frame = Vec::with_capacity(2048);
     for packet in packets {
         let original_len = encode(packet, &tuples[packet.flow as usize], payload, &mut frame);
-        let block = EnhancedPacketBlock {
-            interface_id: 0,
-            timestamp: Duration::from_nanos(packet.t.0),
-            original_len,
-            data: Cow::Borrowed(&frame),
-            options: Vec::new(),
-        };
+        let block = block(packet.t.0, original_len, &frame);
         file.write_pcapng_block(block).map_err(to_io)?;
     }
     Ok(file.into_inner())
+}
+
+/// A packet that a host captured.
+pub struct HostPacket {
+    pub t_ns: u64,
+    pub is_outbound: bool,
+    pub length_bytes: u32,
+    pub header: Vec<u8>,
+}
+
+/// Of pcapng's flags of a packet, the bits of its direction.
+const INBOUND: u32 = 1;
+const OUTBOUND: u32 = 2;
+
+/// Writes what a host captured.
+///
+/// Fails only as `writer` does.
+pub fn write_of_host<W: Write>(packets: &[HostPacket], host: &str, writer: W) -> io::Result<W> {
+    let mut file = begun(writer, host, "time 0 is the start of the run")?;
+    for packet in packets {
+        let mut block = block(packet.t_ns, packet.length_bytes, &packet.header);
+        let direction = if packet.is_outbound {
+            OUTBOUND
+        } else {
+            INBOUND
+        };
+        block.options = vec![EnhancedPacketOption::Flags(direction)];
+        file.write_pcapng_block(block).map_err(to_io)?;
+    }
+    Ok(file.into_inner())
+}
+
+fn begun<W: Write>(writer: W, interface: &str, about: &str) -> io::Result<PcapNgWriter<W>> {
+    let mut file = PcapNgWriter::with_section_header(writer, section()).map_err(to_io)?;
+    let mut block = InterfaceDescriptionBlock::new(DataLink::RAW, 0);
+    block.options = vec![
+        InterfaceDescriptionOption::IfName(Cow::Borrowed(interface)),
+        InterfaceDescriptionOption::IfDescription(Cow::Borrowed(about)),
+        InterfaceDescriptionOption::IfTsResol(TSRESOL_NS),
+    ];
+    file.write_pcapng_block(block).map_err(to_io)?;
+    Ok(file)
+}
+
+fn block(t_ns: u64, original_len: u32, data: &[u8]) -> EnhancedPacketBlock<'_> {
+    EnhancedPacketBlock {
+        interface_id: 0,
+        timestamp: Duration::from_nanos(t_ns),
+        original_len,
+        data: Cow::Borrowed(data),
+        options: Vec::new(),
+    }
 }
 
 fn section() -> SectionHeaderBlock<'static> {
@@ -71,18 +120,6 @@ fn section() -> SectionHeaderBlock<'static> {
         ))],
         ..SectionHeaderBlock::default()
     }
-}
-
-fn interface() -> InterfaceDescriptionBlock<'static> {
-    let mut interface = InterfaceDescriptionBlock::new(DataLink::RAW, 0);
-    interface.options = vec![
-        InterfaceDescriptionOption::IfName(Cow::Borrowed("sender")),
-        InterfaceDescriptionOption::IfDescription(Cow::Borrowed(
-            "simulated; time 0 is the start of the run",
-        )),
-        InterfaceDescriptionOption::IfTsResol(TSRESOL_NS),
-    ];
-    interface
 }
 
 fn to_io(error: PcapError) -> io::Error {

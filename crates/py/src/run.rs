@@ -1,7 +1,8 @@
 //! One repetition of one cell, from Python: cancellable, watched, without the GIL.
 
-use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -20,7 +21,7 @@ use crate::arrow::ArrowTable;
 use crate::crash;
 use crate::errors;
 use crate::parts::Part;
-use crate::pcapng::{self, Payload};
+use crate::pcapng::{self, HostPacket, Payload};
 
 /// How often a running repetition looks at signals and tells its progress:
 /// often enough for a person, too seldom to cost anything.
@@ -86,23 +87,53 @@ impl Output {
         } else {
             Payload::Omit
         };
-        let written = py.detach(|| {
-            let (folder, name) = Folder::of(&path)?;
-            let (temporary, file) = folder.temporary(&name, Readers::Own)?;
-            pcapng::write(capture, &self.tuples, payload, BufWriter::new(file))
-                .and_then(|mut file| file.flush())
-                .map_err(|source| Error::Io {
-                    path: path.clone(),
-                    what: "write",
-                    source,
-                })
-                .and_then(|()| folder.replace(&temporary, &name))
-                .inspect_err(|_| {
-                    let _ = folder.remove(&temporary);
-                })
-        });
-        written.map_err(|error| errors::folder(py, error))
+        into_file(py, &path, |file| {
+            pcapng::write(capture, &self.tuples, payload, file)
+        })
     }
+}
+
+/// Writes the packets of a host as pcapng: of each its time, whether the host sent it, its length and its headers.
+#[pyfunction]
+pub fn write_packets(
+    py: Python<'_>,
+    path: PathBuf,
+    host: &str,
+    packets: Vec<(u64, bool, u32, Vec<u8>)>,
+) -> PyResult<()> {
+    let packet = |(t_ns, is_outbound, length_bytes, header)| HostPacket {
+        t_ns,
+        is_outbound,
+        length_bytes,
+        header,
+    };
+    let packets: Vec<HostPacket> = packets.into_iter().map(packet).collect();
+    into_file(py, &path, |file| {
+        pcapng::write_of_host(&packets, host, file)
+    })
+}
+
+/// A file of that name, whole or not at all.
+fn into_file<F>(py: Python<'_>, path: &Path, write: F) -> PyResult<()>
+where
+    F: FnOnce(BufWriter<File>) -> io::Result<BufWriter<File>> + Send,
+{
+    let written = py.detach(|| {
+        let (folder, name) = Folder::of(path)?;
+        let (temporary, file) = folder.temporary(&name, Readers::Own)?;
+        write(BufWriter::new(file))
+            .and_then(|mut file| file.flush())
+            .map_err(|source| Error::Io {
+                path: path.to_path_buf(),
+                what: "write",
+                source,
+            })
+            .and_then(|()| folder.replace(&temporary, &name))
+            .inspect_err(|_| {
+                let _ = folder.remove(&temporary);
+            })
+    });
+    written.map_err(|error| errors::folder(py, error))
 }
 
 /// What watches a run and may end it.

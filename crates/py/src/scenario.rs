@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use knee_lab::run::Options;
 use knee_loader::Variant;
 use knee_path::Path;
 use knee_path::queue::BufferLimit;
@@ -283,7 +284,9 @@ impl Scenario {
         Ok(())
     }
 
-    /// The tables of a repetition of which two helpers told: what each said at its end, as JSON, and its samples.
+    /// The tables of a repetition of which two helpers told: what each said at its end, as JSON, and its samples; and the
+    /// packets that two more captured, of the sender and of the receiver.
+    #[pyo3(signature = (index, rep, sender, receiver, captured=None))]
     fn between_hosts(
         &self,
         py: Python<'_>,
@@ -291,8 +294,12 @@ impl Scenario {
         rep: u32,
         sender: (&str, &[u8]),
         receiver: (&str, &[u8]),
+        captured: Option<(Vec<u8>, Vec<u8>)>,
     ) -> PyResult<LabOutput> {
-        kernel::between_hosts(py, &self.cell(index)?, rep, [sender, receiver])
+        let captured = captured.as_ref();
+        let captured = captured.map(|(sender, receiver)| [&sender[..], &receiver[..]]);
+        let cell = self.cell(index)?;
+        kernel::between_hosts(py, &cell, rep, [sender, receiver], captured)
     }
 
     /// Our name and Linux's of each algorithm that a scenario may name.
@@ -307,7 +314,7 @@ impl Scenario {
     /// Runs one repetition of one cell on the kernel, in a process that
     /// `enter_lab` returned in. `run_as`: the user of the scenario's programs,
     /// a JSON object; `None`: the lab's own.
-    #[pyo3(signature = (index, rep, *, algorithms, output, progress, run_as=None))]
+    #[pyo3(signature = (index, rep, *, algorithms, output, progress, run_as=None, capture_bytes=0))]
     #[expect(clippy::too_many_arguments, reason = "the names are Python's to see")]
     fn run_in_lab(
         &self,
@@ -318,17 +325,15 @@ impl Scenario {
         output: PathBuf,
         progress: Py<PyAny>,
         run_as: Option<&str>,
+        capture_bytes: u64,
     ) -> PyResult<LabOutput> {
-        let run_as = run_as.map(|text| serde_json::from_str(text).expect("the front writes it"));
-        kernel::run(
-            py,
-            &self.cell(index)?,
-            rep,
-            algorithms,
+        let options = Options {
+            congestion: algorithms,
             output,
-            run_as,
-            &progress,
-        )
+            run_as: run_as.map(|text| serde_json::from_str(text).expect("the front writes it")),
+            capture_bytes,
+        };
+        kernel::run(py, &self.cell(index)?, rep, &options, &progress)
     }
 }
 

@@ -8,8 +8,9 @@ use std::time::Duration;
 use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
 use knee_engine::{CapturedPacket, FourTuple};
 use knee_units::Nanos;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
-use pcapng::{Payload, isn, write};
+use pcapng::{HostPacket, Payload, isn, write, write_of_host};
 
 fn packet() -> CapturedPacket {
     CapturedPacket {
@@ -167,4 +168,38 @@ fn flows_past_the_senders_ports_take_the_receivers_next() {
     assert_eq!(bytes[16..20], [10, 1, 0, 1]);
     assert_eq!(u16::from_be_bytes([bytes[20], bytes[21]]), 10_003);
     assert_eq!(u16::from_be_bytes([bytes[22], bytes[23]]), 5_002);
+}
+
+#[test]
+fn what_a_host_captured_keeps_its_bytes_lengths_times_and_directions() {
+    let packets =
+        [(5, true, 2948), (2_000_000_007, false, 52)].map(|(t_ns, is_outbound, length_bytes)| {
+            HostPacket {
+                t_ns,
+                is_outbound,
+                length_bytes,
+                header: vec![0x45; 52],
+            }
+        });
+    let file = write_of_host(&packets, "receiver", Vec::new()).unwrap();
+    let mut reader = PcapNgReader::new(&file[..]).unwrap();
+    let mut found = Vec::new();
+    while let Some(block) = reader.next_block() {
+        if let Block::EnhancedPacket(packet) = block.unwrap().into_owned() {
+            let EnhancedPacketOption::Flags(flags) = packet.options[0] else {
+                panic!("the direction is missing")
+            };
+            found.push((
+                packet.timestamp,
+                flags,
+                packet.original_len,
+                packet.data.into_owned(),
+            ));
+        }
+    }
+    let expected = [
+        (Duration::from_nanos(5), 2, 2948, vec![0x45; 52]),
+        (Duration::from_nanos(2_000_000_007), 1, 52, vec![0x45; 52]),
+    ];
+    assert_eq!(found, expected);
 }

@@ -22,6 +22,10 @@ pub enum Asked {
     Settings { towards: IpAddr },
     /// The files by which the doctor judges the host.
     Recorded,
+    /// Copy the headers of packets from now on.
+    Capture(CaptureAsked),
+    /// What was copied? `at_ns`: when times begin, by this host's clock.
+    Captured { at_ns: u64 },
     /// What comes is this repetition: listen.
     Prepare(Box<Prepare>),
     /// How far is the other host?
@@ -65,6 +69,16 @@ pub struct PathAsked {
     /// What is sent besides to measure the rate: at most so much, in so much time; 0: nothing.
     pub bytes: u64,
     pub milliseconds: u64,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct CaptureAsked {
+    /// The other host, by whose way the device is found.
+    pub towards: IpAddr,
+    /// Of TCP packets that have one of these.
+    pub ports: Vec<u16>,
+    /// Of the kernel's memory.
+    pub room_bytes: u64,
 }
 
 #[derive(Debug, Deserialize)]

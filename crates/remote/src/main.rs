@@ -7,10 +7,13 @@
 //!
 //! `crates/hold` holds settings, and has the lock that lets one test run at a time.
 //!
+//! Root's captures packets (`capture`), where a run asks for it.
+//!
 //! `host` says what the host is and has counted; `path` answers and measures the path; `side` is one end of a
 //! repetition, `sampler` its samples.
 
 mod asked;
+mod capture;
 mod host;
 mod path;
 mod said;
@@ -27,6 +30,7 @@ use knee_hold::lock;
 use knee_hold::recorded::Recorded;
 
 use asked::Asked;
+use capture::Capture;
 use said::Said;
 use side::Side;
 
@@ -46,12 +50,12 @@ fn main() {
         leave_nothing(Path::new(&word));
     }
     end_in_silence();
-    let mut side = Side::default();
+    let (mut side, mut capture) = (Side::default(), Capture::default());
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
         HEARD_NS.store(monotonic_ns(), Ordering::Relaxed);
         match serde_json::from_str(&line) {
-            Ok(asked) => answer(asked, &mut side),
+            Ok(asked) => answer(asked, &mut side, &mut capture),
             Err(error) => said::tell(&Said::Error(format!(
                 "the helper does not understand an order: {error}"
             ))),
@@ -87,7 +91,7 @@ fn end_in_silence() {
     });
 }
 
-fn answer(asked: Asked, side: &mut Side) {
+fn answer(asked: Asked, side: &mut Side, capture: &mut Capture) {
     let told = match asked {
         Asked::Hello => Ok(Said::Hello(host::Facts::here())),
         Asked::Ping { n } => Ok(Said::pong(n)),
@@ -95,6 +99,8 @@ fn answer(asked: Asked, side: &mut Side) {
         Asked::Lock { who } => lock::take(&who).map(Said::Locked),
         Asked::Settings { towards } => Ok(Said::Settings(knee_hold::text::text(towards))),
         Asked::Recorded => Ok(Said::Recorded(Recorded::here())),
+        Asked::Capture(asked) => capture.start(asked).map(Said::Capture),
+        Asked::Captured { at_ns } => capture.finish(at_ns).map(Said::Captured),
         Asked::Prepare(prepare) => side.prepare(*prepare).map(Said::Listening),
         Asked::Path(asked) => side.measure(&asked).map(Said::Path),
         Asked::Start(start) => match side.start(start) {

@@ -24,6 +24,9 @@ pub enum Said {
     Locked(Option<Holder>),
     Settings(String),
     Recorded(Recorded),
+    /// The device whose packets are copied.
+    Capture(String),
+    Captured(Captured),
     Listening(Listening),
     Path(Measured),
     /// The duration is over, or this end has seen all of the work done.
@@ -68,7 +71,24 @@ pub struct Done {
     pub records: Vec<u8>,
 }
 
+/// Copies of packets: `knee_capture::Captured` as postcard writes it follows the line.
+#[derive(Serialize)]
+pub struct Captured {
+    pub records_bytes: usize,
+    #[serde(skip)]
+    pub records: Vec<u8>,
+}
+
 impl Said {
+    /// What follows its line.
+    fn records(&self) -> &[u8] {
+        match self {
+            Said::Done(done) => &done.records,
+            Said::Captured(captured) => &captured.records,
+            _ => &[],
+        }
+    }
+
     pub fn pong(n: u64) -> Said {
         let now = clock_gettime(ClockId::CLOCK_REALTIME).expect("the clock is always there");
         Said::Pong(Pong {
@@ -83,9 +103,7 @@ impl Said {
 pub fn tell(said: &Said) {
     let mut line = serde_json::to_vec(said).expect("it is plain data");
     line.push(b'\n');
-    if let Said::Done(done) = said {
-        line.extend_from_slice(&done.records);
-    }
+    line.extend_from_slice(said.records());
     let mut out = std::io::stdout().lock();
     if out.write_all(&line).and_then(|()| out.flush()).is_err() {
         std::process::exit(1);

@@ -27,6 +27,7 @@ from .options import (
 
 if TYPE_CHECKING:
     from tcpknee import _core
+    from tcpknee.runs.results import Run
 
 
 @click.command("export", short_help="Export a run for other tools, or this host's TCP for Prometheus.")
@@ -35,12 +36,19 @@ if TYPE_CHECKING:
     "--format",
     type=click.Choice(("csv", "flent", "pcapng", "mahimahi")),
     help="csv: every table, also of a recording, an import or a trace; flent: one repetition as a data file of flent; "
-    "pcapng: its packets, or those of a scenario; mahimahi: the rate of its bottleneck, or of a scenario's, as a "
-    "trace.",
+    "pcapng: the headers of its packets, simulated again or captured (--capture), or of a scenario's; mahimahi: the "
+    "rate of its bottleneck, or of a scenario's, as a trace.",
 )
 @click.option("--out", metavar="PATH", type=PATH, help="A folder for csv, a file for the others.")
 @click.option("--cell", default=0, show_default=True, type=Whole(min=0), help="All but csv: cell of the matrix.")
 @click.option("--rep", default=0, show_default=True, type=Whole(min=0), help="All but csv: repetition, from 0.")
+@click.option(
+    "--host",
+    type=click.Choice(("sender", "receiver")),
+    default="sender",
+    show_default=True,
+    help="pcapng: whose device.",
+)
 @click.option("--step", metavar="TIME", help="flent: between two points.  [default: 200ms]")
 @click.option(
     "--prometheus",
@@ -67,7 +75,7 @@ def command(**given: Any) -> int:
     that go with it.
     """
     ways = {
-        "RUN": ("run", "format", "out", "cell", "rep", "step", "quiet"),
+        "RUN": ("run", "format", "out", "cell", "rep", "step", "host", "quiet"),
         "--prometheus": ("prometheus", "every", "by", *FILTERS),
         "--grafana": ("grafana",),
         "--systemd": ("systemd",),
@@ -98,9 +106,13 @@ def command(**given: Any) -> int:
     return 0
 
 
-def _export_run(run: Path, format: str, out: Path, cell: int, rep: int, step: str | None, quiet: bool) -> int:
+def _export_run(
+    run: Path, format: str, out: Path, cell: int, rep: int, step: str | None, host: str, quiet: bool
+) -> int:
     if step is not None and format != "flent":
         raise click.UsageError(f"--step is for --format flent, and got {format}.")
+    if is_given("host") and format != "pcapng":
+        raise click.UsageError(f"--host is for --format pcapng, and got {format}.")
     # A trace of mahimahi may come of a scenario, which has cells and no repetitions yet.
     useless = ("cell", "rep") if format == "csv" else ("rep",) if format == "mahimahi" and run.is_file() else ()
     for name in useless:
@@ -116,7 +128,7 @@ def _export_run(run: Path, format: str, out: Path, cell: int, rep: int, step: st
     elif format == "mahimahi":
         _mahimahi(run, out, cell, rep)
     else:
-        _pcapng(run, out, cell, rep, quiet=quiet)
+        _pcapng(run, out, cell, rep, host, quiet=quiet)
     return 0
 
 
@@ -164,13 +176,21 @@ def _csv(folder: Path, out: Path, *, quiet: bool = False) -> None:
     say.line(f"CSV: {', '.join(str(out / f'{name}.csv') for name in names)}")
 
 
-def _pcapng(source: Path, out: Path, cell: int, rep: int, *, quiet: bool = False) -> None:
-    """Simulates that repetition, for a run's again, which gives the same packets, and writes them."""
+def _pcapng(source: Path, out: Path, cell: int, rep: int, host: str, *, quiet: bool = False) -> None:
+    """The packets that a run captured; else it simulates that repetition, of a run again, which gives the same ones."""
     from tcpknee import _core
     from tcpknee.runs import api, isolated
     from tcpknee.runs.progress import Phase
     from tcpknee.writing import cannot_write
 
+    if not source.is_file() and (found := api.open(source)).meta["engine"] != "sim":
+        _check_cell(source, found.meta, cell, rep)
+        _captured(found, out, cell, rep, host)
+        return
+    if host != "sender":
+        raise UsageError(
+            f"{source}: --host {host}: the packets of a simulation are those of the sender's device; expected sender."
+        )
     if source.is_file():
         text, file = api.read_scenario(source)
         scenario = api.parse(text, file)
@@ -186,17 +206,33 @@ def _pcapng(source: Path, out: Path, cell: int, rep: int, *, quiet: bool = False
     say.line(f"pcapng: {out} (cell {cell}, repetition {rep}; headers only, sequence numbers and lengths are whole)")
 
 
+def _captured(run: Run, out: Path, cell: int, rep: int, host: str) -> None:
+    """What the device of a host had of a repetition of a real kernel."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from tcpknee.runs import packets
+
+    if not run.meta.get("capture"):
+        raise UsageError(
+            f"{run.folder}: was run with --engine {run.meta['engine']} and without --capture, so that it kept no "
+            "packets; expected a run such as: knee run SCENARIO --engine kernel --capture 20MB."
+        )
+    rows = run.rows("packets", cell=cell, rep=rep)
+    kept = rows.filter(pc.equal(rows["host"].cast(pa.string()), host))
+    packets.write_captured(kept, host, out)
+    say.line(
+        f"pcapng: {out} (cell {cell}, repetition {rep}, the {host}'s device: "
+        f"{human.counted(kept.num_rows, 'packet')}; headers only, sequence numbers and lengths are whole)"
+    )
+
+
 def _simulated_before(run: Path, cell: int, rep: int) -> tuple[str, str, _core.Scenario]:
     """The scenario of a run, with its text and file. Raises `UsageError` where it cannot be simulated here."""
     from tcpknee.runs import api, manifest
 
     meta = api.open(run).meta
     _check_cell(run, meta, cell, rep)
-    if meta["engine"] != "sim":
-        raise UsageError(
-            f"{run}: was run with --engine {meta['engine']}, which keeps no packets and cannot repeat them; expected a "
-            "simulated run. `knee shell` gives a place behind the same link where tcpdump can run."
-        )
     if names := [one["path"] for one in meta.get("algorithm_files", ())]:
         raise UsageError(
             f"{run}: has algorithms of files ({', '.join(map(say.printable, names))}), which a run's folder does not "

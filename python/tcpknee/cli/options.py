@@ -185,6 +185,7 @@ _OF_ENGINES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("until_decided", "budget", "pause"), _REAL_TIME),
     **dict.fromkeys(("bpf", "measure"), ("kernel",)),
     "allow_host_settings": ("kernel", "hosts"),
+    "capture": ("kernel", "guest", "hosts"),
     "programs_as_root": ("kernel", "guest"),
 }
 """Options that are for some engines alone, and for which."""
@@ -207,6 +208,7 @@ class Options:
     programs_as_root: bool = False
     allow_host_settings: bool = False
     measure: tuple[str, ...] = ()
+    capture: str = ""
     kernel: tuple[str, ...] = ()
     until_decided: bool = False
     budget: str = ""
@@ -248,7 +250,7 @@ class Options:
     @property
     def of_engine(self) -> dict[str, Any]:
         """The settings of the engine, by their names in `api.run`."""
-        names = ("bpf", "programs_as_root", "allow_host_settings", "measure", "workers")
+        names = ("bpf", "programs_as_root", "allow_host_settings", "measure", "capture", "workers")
         found = {name: getattr(self, name) for name in names}
         if any(getattr(self, name) for name in PAIR):
             from tcpknee.runs.pair import Pair
@@ -345,6 +347,13 @@ def planning_options(command: Command) -> Command:
             callback=name_list,
             help="With --engine kernel: measure what a repetition costs the host; some of timers, packets, polls, "
             "softirqs, wakeups, stacks, softnet with commas between (docs/profile.md).",
+        ),
+        click.option(
+            "--capture",
+            metavar="SIZE",
+            default="",
+            help="With another engine than sim: keep the headers of packets at both hosts, in so much memory of each, "
+            "such as 20MB for some 100,000; `knee export --format pcapng` writes them. At hosts of yours as root.",
         ),
         click.option(
             "--until-decided",

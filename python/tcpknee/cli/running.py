@@ -197,13 +197,14 @@ def engine_words(options: Options) -> list[str]:
         *(["--bpf"] if options.bpf else []),
         *(["--kernel", ",".join(options.kernel)] if options.kernel else []),
         *(["--measure", ",".join(options.measure)] if options.measure else []),
+        *(["--capture", options.capture] if options.capture and "hosts" not in options.engines else []),
         *_never_of_a_folder(options),
     ]
 
 
 def _never_of_a_folder(options: Options) -> list[str]:
     """The words of what a run's folder does not decide: whom it connects to, and what is done as root."""
-    names = ("programs_as_root", "allow_host_settings", *PAIR)
+    names = ("programs_as_root", "allow_host_settings", *PAIR, *(["capture"] if "hosts" in options.engines else []))
     return [word for name in names if (value := getattr(options, name)) for word in _words(name, value)]
 
 

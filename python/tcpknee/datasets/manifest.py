@@ -72,6 +72,7 @@ _RUN: Shape = {
     "engine_version": TEXT,
     "bpf": Optional(FLAG),
     "measure": Optional([TEXT]),
+    "capture": Optional(TEXT),
     "algorithm_files": Optional([{"path": TEXT, "name": TEXT, "kind": TEXT, "sha256": TEXT, "sources": {}}]),
     "guests": Optional([{"name": TEXT, "release": TEXT, "built": TEXT}]),
     "labs": Optional([{"programs_ran_as": Optional({"user": TEXT, "uid": WHOLE})}]),

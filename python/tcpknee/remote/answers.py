@@ -68,6 +68,8 @@ _SAID: Mapping[str, Shape] = {
         "retransmit_pct": OrNull(_AMOUNT),
         "bytes": WHOLE,
     },
+    "capture": _TEXT,
+    "captured": {"records_bytes": WHOLE},
     "over": WHOLE,
     "done": {
         "ended_ns": _TIME_NS,

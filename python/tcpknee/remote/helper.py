@@ -42,8 +42,8 @@ _MOST_RECORDS_BYTES = 576 << 20
 _MOST_LEFT_BYTES = 4096
 """Of a line that broke off, what is looked at."""
 
-_SLOWEST_BYTES_PER_SEC = 10_000
-"""Samples that come more slowly than this are given up."""
+SLOWEST_BYTES_PER_SEC = 10_000
+"""Samples and packets that come more slowly than this are given up."""
 
 
 @dataclass(frozen=True)
@@ -57,18 +57,18 @@ class Clock:
 
 
 class Helper:
-    """A helper on a host; `role` is sender or receiver."""
+    """A helper on a host; `role` is sender or receiver. `as_root`: root's, which may capture packets."""
 
-    def __init__(self, role: str, name: str) -> None:
+    def __init__(self, role: str, name: str, *, as_root: bool = False) -> None:
         self.role, self.name = role, check_name(f"--{role}", name)
         self.where = f"{role} {name}"
         self._rest = bytearray()
         self._looked = 0
-        self._done: dict[str, Any] | None = None
-        """Said already; its samples are still to come, until `_until`."""
+        self._delivering: dict[str, Any] | None = None
+        """Said already; its records are still to come, until `_until`."""
         self._until = 0.0
         self._heard = time.monotonic()
-        self._connection = Connection(name, self.where)
+        self._connection = Connection(name, self.where, as_root=as_root)
         self._telling, self._ended = threading.Lock(), threading.Event()
         threading.Thread(target=self._keep_alive, daemon=True).start()
         try:
@@ -141,9 +141,9 @@ class Helper:
         now = time.monotonic()
         if now - self._heard > PATIENCE_SEC:
             raise self._connection.lost()
-        if self._done is not None and now > self._until:
+        if self._delivering is not None and now > self._until:
             raise EngineError(
-                f"{self.where}: its samples come more slowly than {_SLOWEST_BYTES_PER_SEC / 1000:.0f} kB/s. Take a "
+                f"{self.where}: its samples come more slowly than {SLOWEST_BYTES_PER_SEC / 1000:.0f} kB/s. Take a "
                 "faster way to the host, or fewer samples (sample_interval)."
             )
 
@@ -158,18 +158,20 @@ class Helper:
     @property
     def is_delivering(self) -> bool:
         """It has said that it is done, and its samples are on their way."""
-        return self._done is not None
+        return self._delivering is not None
 
     def _take(self) -> Iterator[dict[str, Any]]:
         """Whole messages of what was read."""
         while True:
-            if self._done is not None:
-                length = self._done["done"]["records_bytes"]
+            if self._delivering is not None:
+                of_records = _with_records(self._delivering)
+                assert of_records is not None
+                length = of_records["records_bytes"]
                 if len(self._rest) < length:
                     return
-                said, self._done = self._done, None
+                said, self._delivering = self._delivering, None
                 with memoryview(self._rest) as view:
-                    said["done"]["records"] = bytes(view[:length])
+                    of_records["records"] = bytes(view[:length])
                 del self._rest[:length]
                 yield said
                 continue
@@ -183,7 +185,7 @@ class Helper:
             del self._rest[: end + 1]
             self._looked = 0
             said = self._read(line)
-            if "done" not in said:
+            if self._delivering is None:
                 yield said
 
     def _read(self, line: bytes) -> dict[str, Any]:
@@ -204,14 +206,14 @@ class Helper:
             raise self._wrong(str(error)) from None
         if "error" in said:
             raise EngineError(f"{self.where}: {cut(str(said['error']))}.")
-        if "done" in said:
-            length = said["done"]["records_bytes"]
+        if of_records := _with_records(said):
+            length = of_records["records_bytes"]
             if not 0 <= length <= _MOST_RECORDS_BYTES:
                 raise EngineError(
-                    f"{self.where}: got {length} bytes of samples; expected at most {_MOST_RECORDS_BYTES}."
+                    f"{self.where}: got {length} bytes of records; expected at most {_MOST_RECORDS_BYTES}."
                 )
-            self._done = said
-            self._until = time.monotonic() + PATIENCE_SEC + length / _SLOWEST_BYTES_PER_SEC
+            self._delivering = said
+            self._until = time.monotonic() + PATIENCE_SEC + length / SLOWEST_BYTES_PER_SEC
         return said
 
     def _wrong(self, why: str) -> EngineError:
@@ -244,13 +246,19 @@ class Helper:
         self._connection.close()
 
 
+def _with_records(said: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What was said, where records follow it."""
+    value: dict[str, Any] | None = said.get("done", said.get("captured"))
+    return value
+
+
 @contextmanager
-def helpers(sender: str, receiver: str) -> Iterator[tuple[Helper, Helper]]:
-    """A helper on each host until the end."""
+def helpers(sender: str, receiver: str, *, as_root: bool = False) -> Iterator[tuple[Helper, Helper]]:
+    """A helper on each host until the end, an ordinary user's or root's."""
     with ExitStack() as stack:
         pair = []
         for role, name in (("sender", sender), ("receiver", receiver)):
-            one = Helper(role, name)
+            one = Helper(role, name, as_root=as_root)
             stack.callback(one.close)
             pair.append(one)
         yield pair[0], pair[1]

@@ -62,10 +62,10 @@ _TAKE = (
 shell is, it hands this on as it stands."""
 
 _AS_ROOT = (
-    'word=hold; root=; [ "$(id -u)" = 0 ] || { root="sudo -n"; sudo -n true > /dev/null 2>&1 || { '
+    'root=; [ "$(id -u)" = 0 ] || { root="sudo -n"; sudo -n true > /dev/null 2>&1 || { '
     f'echo "{_NO_ROOT} $(id -un)"; exit 1; }}; }}; '
 )
-"""In front of it, where settings are to be held."""
+"""In front of it, where it is to be root's."""
 
 _SSH = (
     "ssh",
@@ -82,6 +82,10 @@ _SSH = (
 )
 """Asks for nothing, hands neither agent nor ports nor a display to the host, and notices within 20 s that it is gone.
 Names, users, keys, ports and jumps are as the user has them."""
+
+_OF_ROOT = {True: "settings cannot be made", False: "packets cannot be captured"}
+_ASKING = {True: "--allow-host-settings and --netem", False: "--capture"}
+"""What root is for, and what asks for it, by whether settings are held."""
 
 _BEGINNING_SEC = 120.0
 """How long it may take until the helper is there: 4 MB over a slow line."""
@@ -135,11 +139,11 @@ def program_for(machine: str, where: str) -> Path:
 
 
 class Connection:
-    """A helper that runs on a host; `stdin` and `stdout` lead to it. `close` ends it. `holds`: it is root's,
-    and holds settings."""
+    """A helper that runs on a host; `stdin` and `stdout` lead to it. `close` ends it. `as_root`: it is root's;
+    `holds`: and holds settings."""
 
-    def __init__(self, name: str, where: str, *, holds: bool = False) -> None:
-        self.name, self.where, self.holds = name, where, holds
+    def __init__(self, name: str, where: str, *, as_root: bool = False, holds: bool = False) -> None:
+        self.name, self.where, self.as_root, self.holds = name, where, as_root or holds, holds
         self._is_there = False
         self._words_of_ssh = bytearray()
         try:
@@ -152,7 +156,8 @@ class Connection:
         if self.name == LOCAL:
             self._start(*self._local_root(), str(program_for(os.uname().machine, self.where)), *self._words())
             return
-        take = f"{_AS_ROOT if self.holds else 'word=; root=; '}{_TAKE}"
+        as_whom = _AS_ROOT if self.as_root else "root=; "
+        take = f"word={'hold' if self.holds else ''}; {as_whom}{_TAKE}"
         self._start(*_SSH, "--", self.name, f"exec /bin/sh -c {shlex.quote(take)}")
         until = time.monotonic() + _BEGINNING_SEC
         program = program_for(self._word(_MARK, until), self.where).read_bytes()
@@ -186,7 +191,7 @@ class Connection:
         return ["hold"] if self.holds else []
 
     def _local_root(self) -> list[str]:
-        if not self.holds or os.geteuid() == 0:
+        if not self.as_root or os.geteuid() == 0:
             return []
         asked = ["sudo", "-n", "true"]
         try:
@@ -257,10 +262,10 @@ class Connection:
         if said.startswith(_NO_ROOT):
             who = cut(said.removeprefix(_NO_ROOT)) or "this user"
             return EngineError(
-                f"{self.where}: settings cannot be made there: {who} is not root, and `sudo -n true` is refused. "
+                f"{self.where}: {_OF_ROOT[self.holds]} there: {who} is not root, and `sudo -n true` is refused. "
                 "Nothing was changed there. Allow it there without a password (sudoers: NOPASSWD: ALL, as "
                 "the program is at another place each time: whoever is that user is root then), connect "
-                "as root, or leave --allow-host-settings and --netem out."
+                f"as root, or leave {_ASKING[self.holds]} out."
             )
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(2)

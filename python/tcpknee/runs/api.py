@@ -25,7 +25,7 @@ from tcpknee.human import suggest
 from tcpknee.kernels import cache
 from tcpknee.say import printable
 
-from . import calls, compose, engines, looking, manifest, named_files, pool, tables
+from . import calls, compose, engines, looking, manifest, named_files, packets, pool, tables
 from .ending import NEVER, Ending
 from .folder import RunFolder
 from .job import Job
@@ -53,6 +53,7 @@ def run(
     programs_as_root: bool = False,
     allow_host_settings: bool = False,
     measure: Sequence[str] = (),
+    capture: str = "",
     kernel: str | Sequence[str] | None = None,
     until_decided: bool = False,
     budget: str = "",
@@ -69,23 +70,23 @@ def run(
     `run(duration="10s", path={"rate": "50Mbit/s", "rtt": "40ms"}, flow=[{"algorithm": ["cubic", "bbr1"]}])`: tables are
     dicts, `[[flow]]` is a list of them, a list where a value stands is an axis.
 
-    `out`: a folder to write; None keeps everything in memory. `resume`: go on with the run in `out`. `force`: replace
-    a run in `out`. `engine`: "sim" (the default), "kernel", the host's own TCP stack, in real time, or "guest", a
-    kernel that was built (`knee kernel list`), in virtual time; `kernel`: whose rules hold, or which kernels boot: the
-    scenario's key of that name, whose list is an axis; `bpf`: with the engine kernel, our
-    build of each algorithm also where the kernel has its own; `programs_as_root`: there, root's programs of the
-    scenario run as root, and not as the user who called sudo, or nobody; `allow_host_settings`: there, as root, what
-    the scenario asks for and the kernel has for the whole machine is set, and put back after the run; `measure`: there,
-    instruments for what a repetition costs the host (docs/profile.md). In real time: `until_decided`: no more
-    repetitions once every comparison is decided; `budget`: nor beyond "10min", "5GB" or "10min,5GB"; `pause`: so long
-    between blocks ("10s"). `workers`: repetitions at once, by default one per processor, which changes no result of the
-    simulator; one in real time. `cluster`: the address of a Dask scheduler whose workers run it; `parts`: where these
-    leave finished units, a folder or a URL that fsspec knows, by
-    default in `out`; with `resume` also where those of earlier sessions are taken from (docs/cluster.md). With
-    `engine="hosts"`, between two hosts of yours (docs/hosts.md): `hosts`, the sender and the receiver as ssh knows them
-    or "local", or a `tcpknee.runs.pair.Pair`, which also has an address for data, a port, and
-    whether the hosts' own netem makes the path; `allow_host_settings`: there, as root, what the scenario says of its
-    hosts is set on them, and put back.
+    `out`: a folder to write; None keeps everything in memory. `resume`: go on with the run in `out`. `force`: replace a
+    run in `out`. `engine`: "sim" (the default), "kernel", the host's own TCP stack, in real time, or "guest", a kernel
+    that was built (`knee kernel list`), in virtual time; `kernel`: whose rules hold, or which kernels boot: the
+    scenario's key of that name, whose list is an axis; `bpf`: with the engine kernel, our build of each algorithm also
+    where the kernel has its own; `programs_as_root`: there, root's programs of the scenario run as root, and not as the
+    user who called sudo, or nobody; `allow_host_settings`: there, as root, what the scenario asks for and the kernel
+    has for the whole machine is set, and put back after the run; `measure`: there, instruments for what a repetition
+    costs the host (docs/profile.md). `capture`: with another engine than sim, the memory for headers of packets at each
+    host, such as "20MB", which are the table `packets`. In real time: `until_decided`: no more repetitions once every
+    comparison is decided; `budget`: nor beyond "10min", "5GB" or "10min,5GB"; `pause`: so long between blocks ("10s").
+    `workers`: repetitions at once, by default one per processor, which changes no result of the simulator; one in real
+    time. `cluster`: the address of a Dask scheduler whose workers run it; `parts`: where these leave finished units, a
+    folder or a URL that fsspec knows, by default in `out`; with `resume` also where those of earlier sessions are taken
+    from (docs/cluster.md). With `engine="hosts"`, between two hosts of yours (docs/hosts.md): `hosts`, the sender and
+    the receiver as ssh knows them or "local", or a `tcpknee.runs.pair.Pair`, which also has an address for data, a
+    port, and whether the hosts' own netem makes the path; `allow_host_settings`: there, as root, what the scenario says
+    of its hosts is set on them, and put back.
     Raises `ScenarioError`, `EngineError`, `RunFolderError`, `ClusterError`; Ctrl-C keeps finished repetitions in `out`
     and goes on.
     """
@@ -109,6 +110,8 @@ def run(
         text, file, stored = meta["scenario"], meta["file"], True
         engine, bpf = engine or meta["engine"], bpf or meta.get("bpf", False)
         measure = measure or meta.get("measure", ())
+        # At hosts of the user's it is root's work, which no folder asks for.
+        capture = capture or ("" if engine == "hosts" else meta.get("capture", ""))
     else:
         raise UsageError("run(): expected a scenario (a path or its text) or its keys as keyword arguments.")
     try:
@@ -125,6 +128,7 @@ def run(
             programs_as_root=programs_as_root,
             allow_host_settings=allow_host_settings,
             measure=measure,
+            capture=capture,
             ending=Ending(until_decided, budget, pause),
             workers=workers,
             cluster=cluster,
@@ -282,6 +286,7 @@ def run_text(
     programs_as_root: bool = False,
     allow_host_settings: bool = False,
     measure: Sequence[str] = (),
+    capture: str = "",
     ending: Ending = NEVER,
     workers: int | None = None,
     cluster: str | None = None,
@@ -294,7 +299,7 @@ def run_text(
 ) -> Run:
     """Parses and runs; nothing is written before the scenario has been found good. `scenario`: what `parse` made of the
     text, where that is known; `stored`: the text comes from a run's folder."""
-    check_engine(engine, bpf, programs_as_root, allow_host_settings, measure, workers, hosts)
+    check_engine(engine, bpf, programs_as_root, allow_host_settings, measure, workers, hosts, capture)
     pair = None
     if engine == "hosts":
         from .pair import Pair
@@ -323,6 +328,7 @@ def run_text(
         guests,
         of_files,
         {**pair.facts(), "allow_host_settings": allow_host_settings} if pair else None,
+        capture,
     )
     if engine == "guest":
         from . import guest
@@ -342,6 +348,7 @@ def run_text(
         user=user if has_programs else None,
         allow_host_settings=allow_host_settings,
         measure=tuple(measure),
+        capture_bytes=packets.room_bytes(capture, engine),
         ending=ending,
         pair=pair,
     )
@@ -365,6 +372,7 @@ def check_engine(
     measure: Sequence[str] = (),
     workers: int | None = None,
     hosts: Pair | Sequence[str] | None = None,
+    capture: str = "",
 ) -> None:
     """Refuses what no engine can be asked."""
     if engine not in engines.NAMES:
@@ -385,6 +393,7 @@ def check_engine(
         raise UsageError(
             f"workers: got {workers} with the engine hosts; expected 1, as between two hosts there is one path."
         )
+    packets.room_bytes(capture, engine)
     if measure:
         from . import measuring
 

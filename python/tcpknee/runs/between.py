@@ -1,7 +1,8 @@
 """The engine hosts: repetitions between two hosts of the user's, by a helper on each (`tcpknee.remote`).
 
 One pair of helpers serves a whole run, one repetition after the other. A repetition measures the path without load,
-compares the clocks, starts both ends at one instant, and fills the tables of what both said at its end.
+compares the clocks, starts both ends at one instant, and fills the tables of what both said at its end. Where packets
+are to be captured, a second pair, of root, copies them meanwhile.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pyarrow as pa
 
 from tcpknee.errors import Cancelled, EngineError, KernelUnsupported, TcpkneeError
-from tcpknee.remote.helper import PATIENCE_SEC, Clock, Helper, helpers, listen, lock
+from tcpknee.remote.helper import PATIENCE_SEC, SLOWEST_BYTES_PER_SEC, Clock, Helper, helpers, listen, lock
 from tcpknee.remote.transport import LOCAL
 
 from . import tables
@@ -47,7 +48,10 @@ _BURST_BITS_PER_SEC, _BURST_MOST_BYTES = 1_000_000_000, 256_000_000
 class Hosts:
     """Runs repetitions of a scenario between the hosts of two helpers."""
 
-    def __init__(self, job: Job, sender: Helper, receiver: Helper, pair: Pair) -> None:
+    def __init__(
+        self, job: Job, sender: Helper, receiver: Helper, pair: Pair, capturing: Sequence[Helper] = ()
+    ) -> None:
+        self.capturing = tuple(capturing)
         self.job, self.sender, self.receiver, self.pair = job, sender, receiver, pair
         self.cells = job.scenario.cells
         self.secret = list(secrets.token_bytes(16))
@@ -87,6 +91,7 @@ class Hosts:
             "receiver": [self._far("sender", port) for port in ports["sender"]],
         }
         path = self._measure_path(far, index, rep)
+        devices = self._capture([port for both in ports.values() for port in both if port is not None])
         before = {one.role: (one.compare_clocks(), one.ask("counters")) for one in pair}
         slowest_ns = max(clock.uncertainty_ns for clock, _ in before.values())
         start_ns = time.monotonic_ns() + _LEAD_NS + 4 * slowest_ns
@@ -95,8 +100,9 @@ class Hosts:
         done = self._hear_out(index, start_ns, cancel, progress)
         after = {one.role: (one.compare_clocks(), one.ask("counters")) for one in pair}
         said = [(json.dumps(done[one.role]["said"]), done[one.role]["records"]) for one in pair]
+        captured = self._captured({role: start_ns + clock.offset_ns for role, (clock, _) in before.items()})
         try:
-            output = self.job.scenario.between_hosts(index, rep, *said)
+            output = self.job.scenario.between_hosts(index, rep, said[0], said[1], captured)
         except ValueError as error:
             raise EngineError(f"what a host said of its flows cannot be read: {error}.") from None
         found = tables.of_lab(output, self.cells[index]["samples"])
@@ -121,9 +127,29 @@ class Hosts:
             **{one.role: {**one.facts, "name": one.name, "counters": None, "settings": held(one.role)} for one in pair},
             "addresses": self.addresses,
             "measured": measured,
+            **({"captured_of": devices} if devices else {}),
         }
         packets = sum(value or 0 for value in found["flows"]["data_segs_out"].to_pylist())
         return tables.with_note(found, {"data_packets": packets, "lab": lab, "warnings": warnings, "failures": []})
+
+    def _capture(self, ports: Sequence[int]) -> dict[str, str]:
+        """Begins to copy the packets of these ports; returns the device of each host."""
+        other = {"sender": "receiver", "receiver": "sender"}
+        room = self.job.capture_bytes
+        return {
+            one.role: one.ask("capture", towards=self.addresses[other[one.role]], ports=list(ports), room_bytes=room)
+            for one in self.capturing
+        }
+
+    def _captured(self, at_ns: Mapping[str, int]) -> tuple[bytes, bytes] | None:
+        """What the sender and the receiver copied, with times that begin at that instant of each host's clock."""
+        if not self.capturing:
+            return None
+        patience_sec = PATIENCE_SEC + self.job.capture_bytes / SLOWEST_BYTES_PER_SEC
+        sender, receiver = (
+            one.ask("captured", patience_sec=patience_sec, at_ns=at_ns[one.role])["records"] for one in self.capturing
+        )
+        return sender, receiver
 
     def _prepare(self, one: Helper, index: int, rep: int) -> dict[str, Any]:
         """Where it listens: the port of each `[[flow]]`, and whether at every address of its."""
@@ -245,12 +271,16 @@ def engine(job: Job) -> Iterator[Hosts]:
             f"{job.file}: flow.algorithm: got the file {path}; two hosts of yours run the algorithms that their "
             "kernels have. Simulate it, or load it there and name it."
         )
-    with helpers(job.pair.sender, job.pair.receiver) as (sender, receiver):
+    with ExitStack() as stack:
+        sender, receiver = stack.enter_context(helpers(job.pair.sender, job.pair.receiver))
         lock((sender, receiver))
         for index in range(len(job.scenario.cells)):
             for name, (called, _, of_flow) in job.scenario.variants(index).items():
                 _check_algorithm(sender if of_flow else receiver, name, called)
-        hosts = Hosts(job, sender, receiver, job.pair)
+        capturing: Sequence[Helper] = ()
+        if job.capture_bytes:
+            capturing = stack.enter_context(helpers(job.pair.sender, job.pair.receiver, as_root=True))
+        hosts = Hosts(job, sender, receiver, job.pair, capturing)
         with hosts.host_settings:
             yield hosts
 

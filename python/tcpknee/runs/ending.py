@@ -3,7 +3,6 @@ budget), and how long it pauses between blocks."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +11,6 @@ from tcpknee import _core, human
 from tcpknee.errors import UsageError
 
 _LONGEST_PAUSE_SEC = 3600.0
-
-_BYTES = re.compile(r"(\d+(?:\.\d+)?)\s*([kMGT]?)(i?)B")
 
 
 @dataclass(frozen=True)
@@ -45,11 +42,10 @@ class Ending:
         """Seconds and bytes. Raises `UsageError`."""
         most_sec = most_bytes = None
         for part in filter(None, (part.strip() for part in self.budget.split(","))):
-            size = _BYTES.fullmatch(part)
-            if size and most_bytes is None:
-                base = 1024 if size[3] else 1000
-                most_bytes = float(size[1]) * base ** " kMGT".index(size[2] or " ")
-            elif size or most_sec is not None:
+            size = human.bytes_of(part)
+            if size is not None and most_bytes is None:
+                most_bytes = size
+            elif size is not None or most_sec is not None:
                 raise UsageError(f'budget: got "{self.budget}"; expected a time, a size, or one of each, as 10min,5GB.')
             else:
                 try:

@@ -27,7 +27,8 @@ class Job:
     `parts`: the folder that a simulated repetition's rows go to while it runs; None keeps them in memory. `bpf`: the
     kernel engine takes our build of an algorithm also where the kernel has its own. `user`: who the scenario's programs
     run as; None where it has none. `allow_host_settings`: what the kernel has for the whole machine may be set.
-    `measure`: instruments for what a repetition costs the host, of the kernel engine. `ending`: what ends it early, and
+    `measure`: instruments for what a repetition costs the host, of the kernel engine. `capture_bytes`: memory
+    for packets at each host. `ending`: what ends it early, and
     its pauses. `pair`: the hosts of the engine hosts. `told`: what an engine says of its session as a whole.
     """
 
@@ -40,6 +41,7 @@ class Job:
     user: User | None = None
     allow_host_settings: bool = False
     measure: tuple[str, ...] = ()
+    capture_bytes: int = 0
     ending: Ending = NEVER
     pair: Pair | None = None
     told: dict[str, Any] = field(default_factory=dict)

@@ -71,6 +71,7 @@ class Kernel:
             "cell": index,
             "rep": rep,
             "seed": manifest.seed_of({"seed": self.job.scenario.seed}, self.cells[index]),
+            "capture_bytes": self.job.capture_bytes,
             "parent": os.getpid(),
             **self.request(index),
         }

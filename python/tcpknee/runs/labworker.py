@@ -7,8 +7,9 @@ path), `algorithm_files` (of each file whose algorithm it names: `path` `name` `
 text of a `prototype`), `kernels` (what built ones call themselves, by their names), `modules` (of a guest: each a path,
 its words and the file that it is of), `cell` `rep`, `algorithms` (what the kernel calls each of the scenario's),
 `output` (folder for what programs print), `host_settings` (what was set for the whole machine), `seed` (of a guest
-kernel's random numbers), `part` (descriptor for the tables), `parent` (who asks); where the scenario has programs,
-`user` (whom they run as) and `run_as` (what it takes to become that user, or null).
+kernel's random numbers), `capture_bytes` (memory for packets at each host), `part` (descriptor for the tables),
+`parent` (who asks); where the scenario has programs, `user` (whom they run as) and `run_as` (what it takes to become
+that user, or null).
 Standard output gets lines of JSON: `{"hosts": [SENDER, RECEIVER]}`, the inodes of their network namespaces, once they
 are there; `{"t_ns": …}` now and then; `{"measuring": true}` after the warm-up and `false` at the end; `{"error": CLASS,
 "message": …}`, `{"done": true}`.
@@ -82,6 +83,7 @@ def _run(request: Mapping[str, Any]) -> None:
         output=str(output),
         progress=say,
         run_as=json.dumps(request["run_as"]) if request.get("run_as") else None,
+        capture_bytes=request["capture_bytes"],
     )
     import pyarrow as pa
 

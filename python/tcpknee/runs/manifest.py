@@ -23,6 +23,7 @@ bpf                of the kernel engine: our build of each algorithm, also where
 guests             of the guest engine: the kernels that were booted (`kernels.cache.Kernel`)
 hosts              of the engine hosts: sender, receiver, address, port, netem, allow_host_settings, as they were given
 measure            of the kernel engine: the instruments for what a repetition costs the host, where there are some
+capture            the memory for packets at each host, as it was asked for, where there is some
 labs               of the kernel engine: the settings of each lab that differs from the others, as read back, what the
                    kernel calls each algorithm of the scenario, and where it has programs whom they ran as
                    (programs_ran_as: user, uid, gid, groups)
@@ -69,6 +70,7 @@ def describe(
     guests: Sequence[Mapping[str, Any]] = (),
     algorithm_files: Sequence[Mapping[str, Any]] = (),
     hosts: Mapping[str, Any] | None = None,
+    capture: str = "",
 ) -> dict[str, Any]:
     """A run about to begin. `scenario` is a `_core.Scenario`."""
     return {
@@ -91,6 +93,7 @@ def describe(
         "engine_version": provenance.engine_version(),
         **({"bpf": bpf} if engine == "kernel" else {}),
         **({"measure": list(measure)} if measure else {}),
+        **({"capture": capture} if capture else {}),
         **({"guests": [dict(guest) for guest in guests]} if guests else {}),
         **({"hosts": dict(hosts)} if hosts else {}),
         "versions": provenance.versions(),
@@ -172,7 +175,7 @@ def check_same(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> 
             f"{folder}: --resume: the scenario differs from the one that began this run ({old['file']}). "
             "Run it into another --out, or give no scenario to go on with the stored one."
         )
-    if any(old.get(name) != new.get(name) for name in ("engine", "bpf", "measure", "guests", "hosts")):
+    if any(old.get(name) != new.get(name) for name in ("engine", "bpf", "measure", "capture", "guests", "hosts")):
         raise RunFolderError(
             f"{folder}: --resume: got {begun_with(new)}; this run was begun with {begun_with(old)}. Run it into "
             f"another --out, or {'give' if new['engine'] == 'hosts' else 'leave out'} the options as it was begun."
@@ -203,6 +206,7 @@ def begun_with(meta: Mapping[str, Any]) -> str:
         + (" --bpf" if meta.get("bpf") else "")
         + "".join(_option(name, value) for name, value in meta.get("hosts", {}).items() if value)
         + measured
+        + (_option("capture", meta["capture"]) if meta.get("capture") else "")
     )
 
 

@@ -95,6 +95,11 @@ class Run:
         """What the processors were doing, sampled; of the kernel engine."""
         return self.table("stacks")
 
+    @property
+    def packets(self) -> Table:
+        """Packets that passed the hosts' devices, of a run with `capture`."""
+        return self.table("packets")
+
     def table(self, name: str) -> Table:
         """A table by name. Raises `MissingTable`."""
         if name not in self._tables:

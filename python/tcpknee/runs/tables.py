@@ -14,7 +14,7 @@ from tcpknee.datasets.manifest import OF_EVERY_SAMPLE
 
 from . import manifest
 
-_OF_LAB = ("flows", "samples", "queue", "events", "cpu_time", "links", "programs", "host_costs", "stacks")
+_OF_LAB = ("flows", "samples", "queue", "events", "cpu_time", "links", "programs", "host_costs", "stacks", "packets")
 FROM_ENGINE: dict[str, tuple[str, ...]] = {
     "sim": ("flows", "samples", "queue", "events", "cpu_time", "host_costs"),
     "kernel": _OF_LAB,

@@ -13,4 +13,6 @@ pub struct Options {
     pub output: PathBuf,
     /// Who programs run as; `None`: as the lab does.
     pub run_as: Option<RunAs>,
+    /// Memory for the headers of packets at each host, which are captured; 0: none are.
+    pub capture_bytes: u64,
 }
