@@ -265,6 +265,25 @@ fn a_timer_of_more_than_64_bits_is_not_understood() {
 }
 
 #[test]
+fn titles_that_come_again_without_a_date_are_another_dump() {
+    const TITLES: &str = "State Recv-Q Send-Q Local Address:Port Peer Address:Port\n";
+    const TCP: &str = "ESTAB 0 0 10.0.0.1:22 10.0.0.2:5000\n";
+    const UDP: &str = "udp UNCONN 0 0 0.0.0.0:68 0.0.0.0:*\n";
+    let dumps = |parts: &[&str]| {
+        let (_, report) = parse(&parts.concat());
+        (report.more.dumps, report.more.dumps_without_date)
+    };
+    assert_eq!(dumps(&[TITLES, TCP, TCP]), (1, 0));
+    assert_eq!(dumps(&[TITLES, TCP, TITLES, TCP, TITLES, TCP, TCP]), (3, 2));
+    assert_eq!(dumps(&[TITLES, TCP, TITLES, UDP, TITLES]), (1, 0));
+    assert_eq!(
+        dumps(&["1700000000\n", TITLES, TCP, "1700000001\n", TITLES, TCP]),
+        (2, 0)
+    );
+    assert_eq!(dumps(&["1700000000\n", TITLES, TCP, TITLES, TCP]), (2, 1));
+}
+
+#[test]
 fn dates_between_dumps_tell_when_each_was_taken() {
     let text = "Fri Aug 21 12:00:00 UTC 2026\nESTAB 0 0 1.2.3.4:5 1.2.3.4:6\n1787313601\nESTAB 0 0 1.2.3.4:5 1.2.3.4:6";
     assert_eq!(

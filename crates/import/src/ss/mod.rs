@@ -80,11 +80,13 @@ pub type Report = super::Report<More>;
 counts! {
     /// What only dumps tell.
     More {
-        dumps: u64, "files, and dates within them, that sockets follow";
+        dumps: u64, "files, and dates and titles within them, that sockets follow";
         unknown_words: BTreeMap<String, u64>, "words within lines understood that mean nothing to the importer, as of a newer ss, and how often",
             doubt: "words that mean nothing to it: {list}.";
         rows_without_time: u64, "sockets whose dump says no time",
             doubt: "{count} rows have no time: neither a line before their dump nor the file's name says one.";
+        dumps_without_date: u64, "dumps that follow another one without a date between; a new line of titles shows them",
+            doubt: "{count} dumps follow another one without a date between, and have its time or none: let `date` print before each.";
         other_protocols: u64, "lines of sockets other than TCP, which are left out",
             doubt: "{count} sockets of other protocols than TCP were left out.",
             alone: "{count} sockets are of other protocols";
@@ -131,6 +133,8 @@ pub struct Parser {
     t_unix_ns: Option<i64>,
     /// Has the dump under way no socket yet?
     dump_begins: bool,
+    /// Have titles come again since its last socket?
+    titles_again: bool,
     /// What lines of details belong to.
     current: Current,
     /// The word that ended the line of details before, whose value is to come.
@@ -183,6 +187,7 @@ impl Parser {
             report: Report::default(),
             t_unix_ns: None,
             dump_begins: true,
+            titles_again: false,
             current: Current::Nothing,
             unfinished: b"",
             held: Vec::new(),
@@ -341,7 +346,10 @@ impl Parser {
         });
         let row = self.sockets.add_row();
         self.report.rows += 1;
-        self.report.more.dumps += u64::from(std::mem::take(&mut self.dump_begins));
+        let begins = std::mem::take(&mut self.dump_begins);
+        let goes_on = std::mem::take(&mut self.titles_again) && !begins;
+        self.report.more.dumps += u64::from(begins || goes_on);
+        self.report.more.dumps_without_date += u64::from(goes_on);
         self.sockets.r#final.set(row, false);
         match self.t_unix_ns {
             Some(t_unix_ns) => self.sockets.t_unix_ns.set(row, t_unix_ns),
@@ -385,6 +393,7 @@ impl Parser {
         match socket::head(line) {
             Head::Titles => {
                 self.ends_details();
+                self.titles_again = true;
                 self.current = Current::Nothing;
                 return None;
             }
