@@ -159,6 +159,14 @@ def test_what_cannot_be_read_is_named_before_anything_is_written(call: Call, dum
     assert not (dump.parent / "in").exists()
 
 
+def test_a_file_that_is_named_twice_is_refused_before_its_rows_count_twice(call: Call, dump: Path) -> None:
+    (link := dump.with_name("other.txt")).symlink_to(dump)
+    for again, same in ((dump, "is named twice"), (link, f"is the same file as {dump}")):
+        words = f"{again}: {same}; expected each file once"
+        refused(call("import", "ss", dump, again, "--out", dump.parent / "rec"), words)
+    assert not (dump.parent / "rec").exists()
+
+
 def test_a_folder_that_cannot_be_written_is_named(call: Call, dump: Path) -> None:
     refused(call("import", "ss", dump, "--out", "/proc/import"), "/proc/import", "cannot make the folder")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -168,16 +169,21 @@ def _plain(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _readable(files: Files) -> list[Path]:
-    """The files, all of which can be opened: nothing begins that cannot end."""
+    """The files. All can be opened, so that nothing begins that cannot end, and none is there twice."""
     paths = _paths(files)
     if not paths:
         raise UsageError("import: got no file; expected one or more.")
+    named: dict[tuple[int, int], Path] = {}
     for path in paths:
         try:
-            with path.open("rb"):
-                pass
+            with path.open("rb") as file:
+                about = os.fstat(file.fileno())
         except OSError as error:
             raise _unreadable(path, error) from None
+        first = named.setdefault((about.st_dev, about.st_ino), path)
+        if first is not path:
+            same = "named twice" if first == path else f"the same file as {first}"
+            raise UsageError(f"{path}: is {same}; expected each file once, because its rows would count twice.")
     return paths
 
 
