@@ -30,14 +30,14 @@ use crate::rows::{self, Reports};
 use crate::sampler::Sampler;
 use crate::{Child, Lab};
 use knee_traffic::{
-    self as traffic, Algorithm, EndReport, Ends, Flow, Plan, Progress, Shared, Side,
+    self as traffic, Algorithm, EndReport, Ends, Flow, Plan, Progress, Shared, Side, Start,
 };
 
-/// From the start of the processes to the start of the run: they have to be there.
-/// A busy machine took more than 100 ms, and connections were refused.
-const LEAD: Duration = Duration::from_millis(300);
-/// The same in virtual time, which waits for them.
-const VIRTUAL_LEAD: Duration = Duration::from_millis(100);
+/// From when all processes are there to the start of the run, which the link's threads have to be ready for. In virtual
+/// time, which waits for whoever works, from their own start.
+const LEAD: Duration = Duration::from_millis(100);
+/// How long they may take until they are there.
+const START_PATIENCE: Duration = Duration::from_secs(20);
 /// How often processor time is read.
 const CPU_INTERVAL_NS: u64 = 100_000_000;
 /// How long a process may take to report at the end.
@@ -183,8 +183,6 @@ impl<'a> Repetition<'a> {
         };
         let config = lab.link_config(cell, cell.rep_seed(rep), flows.len() as u32);
         let joint = lab.joint.take().expect("a fresh lab has its path");
-        let start_link =
-            |start_ns| crate::spawn("link", || joint.carry(&config, start_ns, stop.as_fd()));
         if let Some(user) = &options.run_as {
             user.welcome(&lab.sender)?;
             user.welcome(&lab.receiver)?;
@@ -192,9 +190,16 @@ impl<'a> Repetition<'a> {
         let programs = Programs::start_servers(cell, rep, options, &lab)?;
 
         let is_virtual = crate::netem::is_user_mode_linux();
-        let lead = if is_virtual { VIRTUAL_LEAD } else { LEAD };
-        let start_ns = monotonic_ns() + lead.as_nanos() as u64;
-        let link = start_link(start_ns)?;
+        let start = Start::new().map_err(KernelError::system(
+            "share memory between the lab's processes",
+        ))?;
+        let in_time = || monotonic_ns() + LEAD.as_nanos() as u64;
+        if is_virtual {
+            start.tell(in_time());
+        }
+        let mut link = crate::spawn("link", || {
+            joint.carry(&config, start.wait(&[stop.as_fd()]), stop.as_fd())
+        })?;
         let of_flows = cell.flows.iter().map(Variant::of_flow);
         let far = |_: &_| cell.receiver.algorithm.clone();
         let algorithms = [
@@ -222,7 +227,7 @@ impl<'a> Repetition<'a> {
             },
             algorithms: &algorithms[side as usize],
             shared,
-            start_ns,
+            start,
             // Nothing between: hosts are measured, and what a read costs counts.
             copies: cell.path.backend == Backend::Veth,
             is_virtual,
@@ -242,15 +247,25 @@ impl<'a> Repetition<'a> {
                 })
             });
         let [receiver, sender] = generators;
+        let mut generators = [sender?, receiver?];
+        if !is_virtual {
+            let [sender, receiver] = &mut generators;
+            await_all(
+                &start,
+                1 + cell.threads().iter().sum::<u32>(),
+                [&mut link, sender, receiver],
+            )?;
+            start.tell(in_time());
+        }
         Ok(Repetition {
             cell,
             rep,
             flows,
             shared,
             stop,
-            start_ns,
+            start_ns: start.wait(&[]),
             link,
-            generators: [sender?, receiver?],
+            generators,
             programs,
             sampler,
             captures,
@@ -392,6 +407,30 @@ impl<'a> Repetition<'a> {
         rows::finish(self.sampler, reports, &mut output);
         Ok(output)
     }
+}
+
+/// Waits until so many are there.
+fn await_all(start: &Start, count: u32, children: [&mut Child; 3]) -> Result<(), KernelError> {
+    let until = Instant::now() + START_PATIENCE;
+    let mut children = children;
+    while start.there() < count {
+        for child in &mut children {
+            if child.poll().is_some() {
+                return Err(child.died());
+            }
+        }
+        if Instant::now() > until {
+            return Err(KernelError::Child {
+                role: "lab".into(),
+                message: format!(
+                    "its processes were not there within {} s; the machine is too busy",
+                    START_PATIENCE.as_secs()
+                ),
+            });
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
 }
 
 fn tell(progress: &mut dyn FnMut(Moment) -> bool, moment: Moment) -> Result<(), KernelError> {

@@ -199,6 +199,9 @@ impl Prepared {
     fn run(&self, asked: &Start, known: Option<IpAddr>, stop: &EventFd) -> Result<Done, String> {
         let shared = Shared::new(self.flows.len())
             .map_err(|error| format!("cannot share memory between threads: {error}"))?;
+        let start = knee_traffic::Start::new()
+            .map_err(|error| format!("cannot share memory between threads: {error}"))?;
+        start.tell(asked.at_ns);
         let (open, over) = (Open::default(), AtomicBool::new(false));
         let opened = |number: u32, fd: std::os::fd::BorrowedFd<'_>| open.add(number, fd);
         let plan = Plan {
@@ -213,7 +216,7 @@ impl Prepared {
             },
             algorithms: &self.algorithms,
             shared,
-            start_ns: asked.at_ns,
+            start,
             copies: true,
             is_virtual: false,
             opened: Some(&opened),

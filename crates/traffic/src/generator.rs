@@ -28,8 +28,8 @@ use crate::connection::{self, Connection, read_tcp_info};
 use crate::socket::connect_to;
 use crate::strangers::Strangers;
 use crate::{
-    Addresses, Algorithm, Ends, Error, Flow, Progress, Shared, Side, affinity, greeting, listen_at,
-    pin, socket,
+    Addresses, Algorithm, Ends, Error, Flow, Progress, Shared, Side, Start, affinity, greeting,
+    listen_at, pin, socket,
 };
 
 const EVENTS: usize = 512;
@@ -58,7 +58,8 @@ pub struct Plan<'a> {
     /// What this side runs, by `[[flow]]`.
     pub algorithms: &'a [Algorithm],
     pub shared: Shared,
-    pub start_ns: u64,
+    /// Known, or told once each thread of it listens.
+    pub start: Start,
     /// Are bytes read as programs read them?
     pub copies: bool,
     /// Does the kernel's clock stand still between two waits?
@@ -220,6 +221,7 @@ struct Generator<'a> {
     reports: HashMap<u32, EndReport>,
     scratch: Vec<u8>,
     latencies: Vec<Nanos>,
+    start_ns: u64,
 }
 
 impl<'a> Generator<'a> {
@@ -250,6 +252,7 @@ impl<'a> Generator<'a> {
             reports: HashMap::new(),
             scratch: Vec::new(),
             latencies: Vec::new(),
+            start_ns: 0,
         };
         for stop in stops {
             generator.watch(stop, EpollFlags::EPOLLIN, STOP)?;
@@ -264,6 +267,7 @@ impl<'a> Generator<'a> {
 
     /// Runs until it is told to stop. Returns what became of its ends.
     fn run(mut self) -> Result<HashMap<u32, EndReport>, Error> {
+        self.start_ns = self.plan.start.wait(&self.stops);
         self.serve_all()?;
         for (number, end) in self.ends {
             let report = self.reports.entry(number).or_default();
@@ -354,7 +358,7 @@ impl<'a> Generator<'a> {
         loop {
             let now_ns = self.clock.now().0;
             while let Some(flow) = to_open.last()
-                && self.plan.start_ns + flow.open.0 <= now_ns
+                && self.start_ns + flow.open.0 <= now_ns
             {
                 let flow = to_open.pop().expect("it is there");
                 self.connect(flow)?;
@@ -365,7 +369,7 @@ impl<'a> Generator<'a> {
                 self.sleeping.pop_first();
                 self.serve(number, true)?;
             }
-            let opens_ns = to_open.last().map(|flow| self.plan.start_ns + flow.open.0);
+            let opens_ns = to_open.last().map(|flow| self.start_ns + flow.open.0);
             let wakes_ns = self.sleeping.first().map(|&(at_ns, _)| at_ns);
             if let Some(next_ns) = opens_ns.into_iter().chain(wakes_ns).min() {
                 let at = TimeSpec::from_duration(Duration::from_nanos(next_ns));
@@ -573,7 +577,7 @@ impl<'a> Generator<'a> {
                 Progress::note(&progress.completed_ns, at.0);
             }
             end.app.take_latencies(&mut self.latencies);
-            let measured = self.clock.now().0 >= self.plan.start_ns + self.plan.cell.warmup.0;
+            let measured = self.clock.now().0 >= self.start_ns + self.plan.cell.warmup.0;
             for latency in self.latencies.drain(..).filter(|_| measured) {
                 report.latency_us.add(latency.as_us());
             }

@@ -14,6 +14,7 @@ mod generator;
 mod pinning;
 mod shared;
 mod socket;
+mod start;
 mod strangers;
 
 pub use connection::{read_option, read_tcp_info};
@@ -23,6 +24,7 @@ pub use generator::{EndReport, Plan, generate};
 pub use pinning::{affinity, pin};
 pub use shared::{Progress, Shared};
 pub use socket::{Algorithm, Side, listen_at, socket};
+pub use start::Start;
 pub use strangers::{Strangers, peer};
 
 use knee_scenario::Cell;

@@ -1,0 +1,106 @@
+//! When a run begins: its processes say that they are there, and are told.
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::os::fd::BorrowedFd;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous};
+
+/// How often who waits looks.
+const LOOK_MS: u8 = 1;
+
+#[derive(Default)]
+struct Told {
+    /// Who is there and waits, or went on.
+    there: AtomicU32,
+    /// By CLOCK_MONOTONIC; 0: not told yet.
+    at_ns: AtomicU64,
+}
+
+/// A run's beginning, shared by the threads, and by the processes forked after it was made.
+#[derive(Clone, Copy, Debug)]
+pub struct Start(NonNull<Told>);
+
+// SAFETY: all access to the memory is atomic.
+unsafe impl Send for Start {}
+// SAFETY: as above.
+unsafe impl Sync for Start {}
+
+impl Start {
+    /// Memory for one; it stays until the process ends.
+    pub fn new() -> io::Result<Start> {
+        let bytes = NonZeroUsize::new(size_of::<Told>()).expect("not zero");
+        // SAFETY: a fresh anonymous mapping, wherever the kernel puts it.
+        let told = unsafe {
+            mmap_anonymous(
+                None,
+                bytes,
+                ProtFlags::PROT_READ | ProtFlags::PROT_WRITE,
+                MapFlags::MAP_SHARED,
+            )
+        }?;
+        Ok(Start(told.cast()))
+    }
+
+    fn told(&self) -> &Told {
+        // SAFETY: the mapping is never unmapped; zeros are valid atomics, and all access is atomic.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Everybody may go on to that time.
+    pub fn tell(&self, at_ns: u64) {
+        self.told().at_ns.store(at_ns, Ordering::Release);
+    }
+
+    /// How many have come to [`wait`](Start::wait).
+    pub fn there(&self) -> u32 {
+        self.told().there.load(Ordering::Acquire)
+    }
+
+    /// The caller is there. Returns when the run begins; at once where one of `ends` is readable, whose reader ends the run.
+    pub fn wait(&self, ends: &[BorrowedFd<'_>]) -> u64 {
+        let told = self.told();
+        told.there.fetch_add(1, Ordering::AcqRel);
+        loop {
+            let at_ns = told.at_ns.load(Ordering::Acquire);
+            if at_ns > 0 {
+                return at_ns;
+            }
+            let mut fds: Vec<PollFd<'_>> = ends
+                .iter()
+                .map(|&end| PollFd::new(end, PollFlags::POLLIN))
+                .collect();
+            if matches!(poll(&mut fds, PollTimeout::from(LOOK_MS)), Ok(1..)) {
+                return 0;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use nix::sys::eventfd::EventFd;
+
+    use super::*;
+
+    #[test]
+    fn all_who_are_there_are_told_the_same_or_that_it_ends() {
+        let (start, end) = (Start::new().unwrap(), EventFd::new().unwrap());
+        std::thread::scope(|scope| {
+            let waiting = [(); 3].map(|()| scope.spawn(|| start.wait(&[end.as_fd()])));
+            while start.there() < 3 {
+                std::thread::yield_now();
+            }
+            start.tell(7);
+            assert_eq!(waiting.map(|thread| thread.join().unwrap()), [7; 3]);
+        });
+        let other = Start::new().unwrap();
+        end.write(1).unwrap();
+        assert_eq!(other.wait(&[end.as_fd()]), 0);
+    }
+}
