@@ -137,6 +137,16 @@ def test_a_bad_call_is_named_and_ends_its_own_repetitions_alone(how: str, said: 
     ]
 
 
+@pytest.mark.parametrize("window", ["0xffffffffu", "0x7fffffffu", "100000000u"])
+def test_a_window_of_any_size_is_no_call_that_ends_it(window: str, here: Path) -> None:
+    bad(f"out->snd_cwnd = {window}")
+    path = {"rate": "20Mbit/s", "rtt": "40ms", "loss": "0.1%"}
+    found = tcpknee.run(duration="2s", path=path, flow=[{"algorithm": "./bad.c", "bad.after": 40}])
+    [flow] = found.flows.arrow().to_pylist()
+    assert found.meta.get("failed", []) == []
+    assert flow["retransmit_pct"] > 5, "far more than the path carries"
+
+
 def test_a_run_of_nothing_but_failures_is_an_error_that_keeps_the_call(here: Path) -> None:
     bad("*(volatile u32 *)8 = 1")
     Path("s.toml").write_text(PATH.replace('"cubic", ', "") + "bad.after = 40\n", encoding="utf-8")

@@ -430,9 +430,10 @@ impl Endpoint {
             cx.host.settings.tcp_pacing_ca_ratio
         };
         let window = u64::from(cc.snd_cwnd.max(self.board.packets_out())) * u64::from(cc.mss_bytes);
-        let mut rate = window * u64::from(factor_pct) * 10_000;
+        // As in Linux what goes beyond 64 bits is lost: a file's algorithm may ask for any window.
+        let mut rate = window.wrapping_mul(u64::from(factor_pct) * 10_000);
         if self.rtt.srtt_x8() > 0 {
-            rate = rate * 8 / u64::from(self.rtt.srtt_x8());
+            rate = rate.wrapping_mul(8) / u64::from(self.rtt.srtt_x8());
         }
         cc.pacing_rate = rate.min(cc.max_pacing_rate);
     }
