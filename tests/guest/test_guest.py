@@ -161,6 +161,9 @@ def test_queues_are_the_kernels_own(kernel: cache.Kernel, queue: str) -> None:
     assert set(guest.links.arrow()["backend"].to_pylist()) == {"netem"}
     [there], [here] = (run.flows.arrow().to_pylist() for run in (guest, tcpknee.run(text, kernel=kernel.name)))
     assert there["goodput_bits_per_sec"] == pytest.approx(here["goodput_bits_per_sec"], rel=0.1)
+    if "policer" in queue:
+        [row] = guest.queue.arrow().to_pylist()[-1:]
+        assert 0.9 * there["total_retrans"] < row["dropped_pkts"] <= there["total_retrans"] + 10
 
 
 def test_time_in_a_guest_is_exact(kernel: cache.Kernel) -> None:

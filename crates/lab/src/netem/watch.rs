@@ -17,9 +17,10 @@ use super::{TO_RECEIVER, TO_SENDER, is_user_mode_linux};
 
 /// As of tcpknee's own link: a rate further off is another path.
 const RATE_ERROR_PCT: f64 = 0.5;
-/// The token bucket's handle and netem's.
+/// The token bucket's handle and netem's, and the one of what comes in, where the policer is.
 const BUCKET: u16 = 2;
 const NETEM: u16 = 1;
+const INGRESS: u16 = 0xffff;
 
 /// Samples the router's qdiscs until `stop` becomes readable, in the router's
 /// network namespace. Flows are not told apart, and lateness is not known.
@@ -40,7 +41,10 @@ pub fn run(config: &LinkConfig, start_ns: u64, stop: BorrowedFd<'_>) -> io::Resu
         let netem = of(&found, (to_receiver, NETEM))?;
         // Without a rate there is no bucket.
         let bucket = config.path.rate.map(|_| of(&found, (to_receiver, BUCKET)));
-        bottleneck.sample(t_ns, netem, bucket.transpose()?);
+        let ingress = config.path.policer.as_ref();
+        let ingress = ingress.map(|_| of(&found, (to_sender, INGRESS)));
+        let policed_pkts = ingress.transpose()?.unwrap_or_default().dropped_pkts;
+        bottleneck.sample(t_ns, netem, bucket.transpose()?, policed_pkts);
         next_ns += config.sample_interval.0;
     }
     let found = reader.read()?;
@@ -78,8 +82,8 @@ impl Bottleneck {
         }
     }
 
-    /// `bucket`: without a rate there is none, and nothing waits for one.
-    fn sample(&mut self, t_ns: u64, netem: Counters, bucket: Option<Counters>) {
+    /// `bucket`: without a rate there is none, and nothing waits for one. `policed_pkts`: what a policer dropped.
+    fn sample(&mut self, t_ns: u64, netem: Counters, bucket: Option<Counters>, policed_pkts: u32) {
         let waiting = bucket.unwrap_or_default();
         let sent = bucket.unwrap_or(netem);
         let bytes = i64::from(waiting.queue_bytes);
@@ -107,7 +111,7 @@ impl Bottleneck {
             sent_pkts: i64::from(sent.sent_pkts),
             sent_bytes: sent.sent_bytes as i64,
             offered_bytes: self.rate.map(|rate| rate.bytes_in(Nanos(t_ns)) as i64),
-            dropped_pkts: i64::from(waiting.dropped_pkts),
+            dropped_pkts: i64::from(waiting.dropped_pkts) + i64::from(policed_pkts),
             // Each kind of qdisc counts marks in a form of its own.
             marked_pkts: None,
             lost_pkts: i64::from(netem.dropped_pkts - waiting.dropped_pkts),
