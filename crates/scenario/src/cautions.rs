@@ -6,7 +6,8 @@ use knee_path::queue::BufferLimit;
 use knee_units::params::Params;
 use knee_units::{Nanos, Rate};
 
-use crate::cell::Cell;
+use crate::cell::{Cell, FlowSpec};
+use crate::rules::{self, Subject};
 
 /// A sentence each, without the cell's number; empty for nearly every cell.
 pub fn cautions(cell: &Cell) -> Vec<String> {
@@ -23,8 +24,52 @@ pub fn cautions(cell: &Cell) -> Vec<String> {
             }
         }
     }
+    found.extend(of_times(cell));
+    found.extend(of_release(cell));
     found
 }
+
+/// Flows that begin after the warm-up count from their own beginning. Of transfers, which count as a whole, that is their
+/// meaning.
+fn of_times(cell: &Cell) -> Option<String> {
+    let endless = cell
+        .flows
+        .iter()
+        .filter(|flow| !flow.workload.is_transfer());
+    let begins = endless.flat_map(|flow| {
+        let last = flow.start.0 + flow.stagger.0 * u64::from(flow.count - 1);
+        [flow.start.0, last].map(|start| cell.warmup.0.max(start))
+    });
+    let (first, last) = (begins.clone().min()?, begins.max()?);
+    let limit = cell.duration.0;
+    (first < last && last < limit).then(|| {
+        let [first, last] = [first, last].map(Nanos);
+        format!(
+            "goodput of some flows counts from {first} on, of others from up to {last}: totals, Jain's index and verdicts mix these times. With warmup = \"{last}\" all count from there"
+        )
+    })
+}
+
+/// Algorithms that the release did not have.
+fn of_release(cell: &Cell) -> Option<String> {
+    let release = cell.kernel.as_ref()?.release;
+    let rule = rules::RULES
+        .iter()
+        .find(|rule| rule.subject == Subject::NotModelled(BBR))?;
+    let [_, first] = rule.changes else {
+        return None;
+    };
+    let is_bbr = |flow: &FlowSpec| flow.algorithm == "bbr1";
+    (release < first.since && cell.flows.iter().any(is_bbr)).then(|| {
+        format!(
+            "Linux has bbr1 from {} on: with kernel = \"{release}\" it is that of later releases on the rules of this one, which does not pace",
+            first.since
+        )
+    })
+}
+
+/// The rule that says which release has it.
+const BBR: &str = "BBR version 1";
 
 /// The lateness of hosts that shows whether the shares of a cell's flows depend on their phase: half a packet's time at
 /// the bottleneck, in the mean. `None` where they cannot: unless several flows write without end behind drop-tail, and

@@ -1,0 +1,45 @@
+"""What an author should know of a scenario before its figures are trusted."""
+
+from __future__ import annotations
+
+import pytest
+
+from tcpknee.runs import api
+
+PATH = 'duration = "20s"\nwarmup = "1s"\n[path]\nrate = "20Mbit/s"\nrtt = "30ms"\njitter = "1ms"\n'
+FLOW = '[[flow]]\nalgorithm = "cubic"\n'
+
+
+def cautions(text: str) -> list[str]:
+    [cell] = api.parse(text, "s.toml").cells
+    found: list[str] = cell["cautions"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("flows", "last"),
+    [
+        (FLOW + FLOW + 'start = "10s"\n', "10s"),
+        (FLOW + FLOW + 'count = 3\nstagger = "2s"\n', "4s"),
+        (FLOW + FLOW + 'start = "500ms"\n', None),
+        (FLOW + FLOW + 'start = "10s"\nworkload = "transfer"\nbytes = "1MB"\n', None),
+        (FLOW + 'start = "10s"\n', None),
+    ],
+)
+def test_flows_that_count_over_other_times_are_told_with_the_warm_up_that_has_one(flows: str, last: str | None) -> None:
+    found = cautions(PATH + flows)
+    if last is None:
+        assert found == []
+        return
+    [said] = found
+    assert f"goodput of some flows counts from 1s on, of others from up to {last}: totals" in said
+    assert f'With warmup = "{last}"' in said
+    assert cautions(PATH.replace('"1s"', f'"{last}"') + flows) == []
+
+
+def test_bbr_on_the_rules_of_a_release_that_had_none_is_told() -> None:
+    text = PATH + '[[flow]]\nalgorithm = "bbr1"\n'
+    [said] = cautions(f'kernel = "4.8"\n{text}')
+    assert said.startswith('Linux has bbr1 from 4.9 on: with kernel = "4.8" it is that of later releases')
+    assert cautions(f'kernel = "4.9"\n{text}') == cautions(text) == []
+    assert cautions(f'kernel = "4.8"\n{PATH}{FLOW}') == []
