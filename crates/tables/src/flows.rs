@@ -47,7 +47,7 @@ table! {
         rwnd_limited_us: Option<i64>, "us", "tcp_info.tcpi_rwnd_limited", "time of the steady part when the receive window held data back; null: the kernel does not tell";
         sndbuf_limited_us: Option<i64>, "us", "tcp_info.tcpi_sndbuf_limited", "time of the steady part when the send buffer held the application back; of a real kernel also where samples show a full buffer and a window with room, as kernels count little of it; null: the kernel does not tell";
         pacing_limited_us: Option<i64>, "us", "tcpknee", "time of the steady part when the pacing timer held data back, or the qdisc or NIC; of a real kernel the part of samples that show data waiting and a window with room; null: there is no sample";
-        app_limited_us: Option<i64>, "us", "tcpknee", "time of the steady part when the application had nothing to send; null: the kernel does not tell";
+        app_limited_us: Option<i64>, "us", "tcpknee", "time of the steady part when the application had nothing to send, of a real kernel when besides nothing was outstanding; null: the kernel does not tell";
         cpu_limited_us: Option<i64>, "us", "tcpknee", "time of the steady part when a processor of the sender's or the receiver's host that the flow needs was busy for 95 % and more of a sample_interval, and TCP waited, for whatever; it counts under no other limit; null: the hosts have no processors (sender.costs, receiver.costs), or a real kernel's, which does not tell";
         rto_count: Option<i64>, "", "tcp_info.tcpi_total_rto", "retransmission timeouts; null: the kernel does not tell";
         recovery_count: Option<i64>, "", "tcpknee", "fast recoveries entered; null: the kernel does not tell";
