@@ -173,8 +173,8 @@ def test_packets_are_captured_at_both_hosts_with_times_of_one_beginning(servers:
         rows = found.rows("packets", cell=flow["cell"], rep=flow["rep"]).to_pylist()
         of = {host: [row for row in rows if row["host"] == host] for host in ("sender", "receiver")}
         sent = sum(row["length_bytes"] - len(row["header"]) for row in of["sender"] if row["is_outbound"])
-        # Both ends greet each other with 20 bytes, and the last sample may be taken before the last packet.
-        assert sent == pytest.approx(flow["bytes_sent"], rel=0.02)
+        # The last sample is taken before the last packet leaves, on a busy machine long before.
+        assert flow["bytes_sent"] <= sent < 1.3 * flow["bytes_sent"]
         # The other host's clock is known to less than this, and no packet comes before it was sent.
         assert -1e6 < of["receiver"][0]["t_ns"] - of["sender"][0]["t_ns"] < 20e6
     until(lambda: not helpers(servers.lab), "the helpers are gone")

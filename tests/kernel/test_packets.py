@@ -43,8 +43,8 @@ def test_the_packets_of_both_hosts_are_those_that_tcp_counted(tmp_path: Path) ->
         assert times[0] > 0
         assert times[-1] < 3e9
     payload = [row["length_bytes"] - len(row["header"]) for row in of["sender"] if row["is_outbound"]]
-    # The last sample may be taken before the last packet leaves.
-    assert sum(payload) == pytest.approx(flow["bytes_sent"], rel=0.01)
+    # The last sample is taken before the last packet leaves, on a busy machine long before.
+    assert flow["bytes_sent"] <= sum(payload) < 1.3 * flow["bytes_sent"]
     assert max(payload) > 1448, "TSO"
     # A round trip at the sender; at the receiver none of the path.
     assert of["sender"][1]["t_ns"] - of["sender"][0]["t_ns"] > 20_000_000
