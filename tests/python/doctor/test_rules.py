@@ -277,3 +277,49 @@ def test_no_command_asks_a_kernel_that_was_built_without_fq_for_it(kernel: str, 
     [finding] = rule.check(snapshot({**fires, "host": {"kernel": kernel, "has_fq": False}}))
     assert not finding.changes and "this kernel has no fq" in finding.told
     assert "CONFIG_NET_SCH_FQ" in finding.advice and until in finding.advice
+
+
+def rule_named(name: str) -> Rule:
+    [rule] = [rule for rule in RULES if rule.name == name]
+    return rule
+
+
+def virtual(kind: str | None, *rows: dict[str, Any], **values: Any) -> Snapshot:
+    """A host with an interface x0 of the kind and its qdiscs."""
+    interface = {"interface": "x0", "kind": kind, "operstate": "up", "loopback": False, "mtu_bytes": 1500, **values}
+    listed = [{"interface": "x0", "parent": "root", "handle": "8001:", "options": {}, **row} for row in rows]
+    return snapshot({"interfaces": [interface], "qdiscs": listed})
+
+
+LOST = {"drops": 7_642, "packets": 56_273}
+
+
+@pytest.mark.parametrize("device", [None, "veth", "bond", "vlan", "tun", "bridge", "macvlan"])
+@pytest.mark.parametrize("kind", ["tbf", "htb", "hfsc", "pfifo", "bfifo", "pfifo_fast", "sfq"])
+def test_what_drops_at_its_limit_is_told_on_every_interface(device: str | None, kind: str) -> None:
+    [finding] = rule_named("qdisc-drops").check(virtual(device, {"kind": kind, **LOST}, txqueuelen_pkts=500))
+    assert finding.told == f"{kind} 8001: dropped 7,642 of 63,915 packets." and finding.severity == "warning"
+    # Only pfifo_fast takes the interface's length for its own after it was made.
+    assert bool(finding.changes) == (kind == "pfifo_fast")
+
+
+@pytest.mark.parametrize("kind", ["fq_codel", "codel", "cake", "red", "pie", "fq_pie", "dualpi2", "netem"])
+def test_what_drops_on_purpose_is_no_finding(kind: str) -> None:
+    assert not rule_named("qdisc-drops").check(virtual("veth", {"kind": kind, **LOST}))
+    assert kind in rule_named("qdisc-drops").section("What it sees")
+
+
+def test_an_ifb_and_an_interface_that_is_down_are_no_findings_of_a_qdisc() -> None:
+    assert not rule_named("qdisc-drops").check(virtual("ifb", {"kind": "htb", **LOST}))
+    assert not rule_named("qdisc-drops").check(virtual("veth", {"kind": "tbf", **LOST}, operstate="down"))
+
+
+@pytest.mark.parametrize(("below", "told"), [("pfifo", "pfifo 8:"), ("fq_codel", None)])
+def test_a_drop_below_a_shaper_is_not_counted_twice(below: str, told: str | None) -> None:
+    """The kernel counts it at the shaper, too; what its own FIFOs dropped besides is the shaper's."""
+    leaf = {"kind": below, "handle": "8:", "parent": "7:10", **LOST}
+    found = rule_named("qdisc-drops").check(virtual("veth", {"kind": "htb", "handle": "7:", **LOST}, leaf))
+    assert [one.told.split(" dropped")[0] for one in found] == ([told] if told else [])
+    more = {"kind": "htb", "handle": "7:", **LOST, "drops": 8_642}
+    found = rule_named("qdisc-drops").check(virtual("veth", more, leaf))
+    assert [one.evidence["drops"] for one in found if one.evidence["qdisc"] == "htb"] == [1_000]
