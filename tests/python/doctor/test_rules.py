@@ -323,3 +323,28 @@ def test_a_drop_below_a_shaper_is_not_counted_twice(below: str, told: str | None
     more = {"kind": "htb", "handle": "7:", **LOST, "drops": 8_642}
     found = rule_named("qdisc-drops").check(virtual("veth", more, leaf))
     assert [one.evidence["drops"] for one in found if one.evidence["qdisc"] == "htb"] == [1_000]
+
+
+@pytest.mark.parametrize(
+    ("somaxconn", "backlog", "changed", "says"),
+    [
+        (128, 128, True, "Restart it"),
+        (128, 5, False, "does nothing: its queue is not bounded by it (128)"),
+        (4096, 128, False, "does nothing: its queue is not bounded by it (4,096)"),
+        (4096, 4096, False, "raise both net.core.somaxconn and what it asks for in listen()"),
+    ],
+)
+def test_a_longer_somaxconn_is_advised_only_where_it_bounds_the_queue(
+    somaxconn: int, backlog: int, changed: bool, says: str
+) -> None:
+    listener = {"local_port": 443, "queued": backlog + 1, "backlog": backlog}
+    host = {"sysctls": {"net.core.somaxconn": str(somaxconn)}, "listeners": [listener]}
+    [finding] = rule_named("listen-drops").check(snapshot(host))
+    assert bool(finding.changes) == changed and says in finding.advice
+    counted = {"TcpExt.ListenOverflows": 441, "Tcp.PassiveOpens": 10_000}
+    [finding] = rule_named("listen-drops").check(
+        snapshot({**host, "listeners": [{**listener, "queued": 0}], "counters": counted})
+    )
+    assert bool(finding.changes) == changed
+    # Each SYN/ACK that is sent again counts again: these are no connections.
+    assert finding.told == "An accept queue was full 441 times, retries included; 10,000 connections were accepted."

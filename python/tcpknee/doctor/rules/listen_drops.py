@@ -1,9 +1,10 @@
 """A listener refuses connections because its queue is full.
 
-What it sees: a listener whose queue is full now, or at least one in 10,000 accepted connections found one full since
-boot.
+What it sees: a listener whose queue is full now, or queues that were full at least once in 10,000 accepted
+connections since boot. The kernel counts attempts: a connection that tries again and finds it full counts again.
 Why it matters: the SYN or the last ACK of the handshake is dropped. The client waits a second and more before it
-tries again. The queue's length is the smaller of what the program asks for and net.core.somaxconn.
+tries again. The queue's length is the smaller of what the program asks for in listen() and net.core.somaxconn: a
+longer somaxconn helps only where the queue's length (Send-Q of `ss -ltn`) equals it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ def _check(snapshot: Snapshot) -> list[Finding]:
         return []
     most = facts.number(snapshot, "net.core.somaxconn")
     changes: list[Change] = []
-    if most is not None and most < TODAY:
+    # Which queues were full before is not known: any of them may have been.
+    asked = [row["backlog"] for row in full or snapshot.rows("listeners") if row["backlog"] is not None]
+    is_bound = most is not None and most in asked
+    if most is not None and is_bound and most < TODAY:
         changes = [Sysctl("net.core.somaxconn", str(TODAY), netns=snapshot.netns)]
     ports = ", ".join(str(row["local_port"]) for row in full[:8])
     return [
@@ -40,22 +44,35 @@ def _check(snapshot: Snapshot) -> list[Finding]:
             f"port {ports}" if full else "listeners",
             f"The accept queue of port {ports} is full now."
             if full
-            else f"{overflows:,} connections found the accept queue full, {opened:,} were accepted.",
+            else f"An accept queue was full {overflows:,} times, retries included; {opened:,} connections were "
+            "accepted.",
             {
                 "listen_overflows": overflows,
                 "listen_drops": facts.counted(snapshot, "TcpExt.ListenDrops"),
                 "passive_opens": opened,
                 "somaxconn": most,
+                "backlog": min(asked, default=None),
                 "uptime_sec": snapshot.host["uptime_sec"],
             },
             confirm=["ss -ltn", "nstat -az TcpExtListenOverflows TcpExtListenDrops"],
             changes=changes,
-            advice="Let the program accept faster, and ask for a longer queue in listen(): it is restarted for that.",
+            advice=_advice(most, is_bound=is_bound, is_changed=bool(changes), is_now=bool(full)),
             gain="Clients that found the queue full no longer wait 1 s and more.",
             events=None if full else overflows,
             of=opened,
         )
     ]
+
+
+def _advice(most: int | None, *, is_bound: bool, is_changed: bool, is_now: bool) -> str:
+    if is_changed:
+        return "Let the program accept faster. Restart it: a listener keeps the bound that it began with."
+    faster = "Let the program accept faster, and"
+    if is_bound:
+        return f"{faster} raise both net.core.somaxconn and what it asks for in listen(): it is restarted for that."
+    of_which = "its queue is not" if is_now else "no listener's queue is"
+    why = "" if most is None else f" A larger net.core.somaxconn does nothing: {of_which} bounded by it ({most:,})."
+    return f"{faster} ask for a longer queue in listen(): it is restarted for that.{why}"
 
 
 RULE = Rule(
