@@ -348,3 +348,34 @@ def test_a_longer_somaxconn_is_advised_only_where_it_bounds_the_queue(
     assert bool(finding.changes) == changed
     # Each SYN/ACK that is sent again counts again: these are no connections.
     assert finding.told == "An accept queue was full 441 times, retries included; 10,000 connections were accepted."
+
+
+@pytest.mark.parametrize(
+    ("kind", "packets", "mean", "is_told"),
+    [
+        ("veth", 1_000_000, 56_000, False),
+        ("veth", 1_000_000, 1_514, True),
+        ("veth", 1_000_000, 70, False),
+        ("veth", 900, 1_514, False),
+        ("veth", None, 0, False),
+        (None, 1_000_000, 36_000, False),
+        (None, 1_000_000, 70, True),
+        (None, None, 0, True),
+    ],
+)
+def test_gro_that_is_off_is_told_where_it_has_work(
+    kind: str | None, packets: int | None, mean: int, is_told: bool
+) -> None:
+    device = {"interface": "eth0", "kind": kind, "operstate": "up", "loopback": False, "mtu_bytes": 1500}
+    counted = {"rx_packets": packets, "rx_bytes": None if packets is None else packets * mean}
+    off = {"interface": "eth0", "fixed": False, "on": False}
+    names = ("generic-receive-offload", "scatter-gather")
+
+    def found(*off_too: str) -> list[str]:
+        rows = [{**off, "name": name} for name in off_too]
+        taken = snapshot({"interfaces": [{**device, **counted}], "without": ["offloads"], "offloads": rows})
+        return [str(one.evidence["off"]) for one in rule_named("offloads-off").check(taken)]
+
+    assert found(names[0]) == ([names[0]] if is_told else [])
+    # The other offloads are judged by themselves.
+    assert found(*names) == [", ".join(names) if is_told else names[1]]
