@@ -379,3 +379,31 @@ def test_gro_that_is_off_is_told_where_it_has_work(
     assert found(names[0]) == ([names[0]] if is_told else [])
     # The other offloads are judged by themselves.
     assert found(*names) == [", ".join(names) if is_told else names[1]]
+
+
+@pytest.mark.parametrize(
+    ("default", "is_near", "says"),
+    [
+        ("bbr", False, "New connections get bbr already"),
+        ("bbr", True, "New connections get bbr already"),
+        ("cubic", True, "others of this host stay near"),
+        ("htcp", False, "by their route (ip route … congctl bbr), or in their program"),
+    ],
+)
+def test_the_advice_for_lossy_paths_says_of_others_what_is_so(default: str, is_near: bool, says: str) -> None:
+    groups = [sockets(busy_connections=5, data_segs_out=10_000, retrans_segs=300), *([near()] if is_near else [])]
+    host = {"sysctls": {"net.ipv4.tcp_congestion_control": default}, "without": ["sockets"], "sockets": groups}
+    [finding] = rule_named("loss-based-on-lossy-path").check(snapshot(host))
+    assert says in finding.advice and not finding.changes
+    assert ("stay near" in finding.advice) == (is_near and default == "cubic")
+
+
+@pytest.mark.parametrize(
+    ("sent", "again", "severity"),
+    [(999, 90, None), (1_000, 15, None), (1_000, 16, "advice"), (6_000, 99, "advice"), (6_000, 100, "warning")],
+)
+def test_a_slow_flow_on_a_lossy_path_is_told_within_seconds(sent: int, again: int, severity: str | None) -> None:
+    group = sockets(busy_connections=1, data_segs_out=sent, retrans_segs=again)
+    found = rule_named("loss-based-on-lossy-path").check(snapshot({"without": ["sockets"], "sockets": [group]}))
+    assert [one.severity for one in found] == ([severity] if severity else [])
+    assert "1,000 segments" in rule_named("loss-based-on-lossy-path").section("What it sees")
