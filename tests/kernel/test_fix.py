@@ -264,19 +264,21 @@ def knee(*words: object) -> tuple[int, str]:
 
 
 def test_the_command_shows_its_plan_asks_makes_it_and_puts_it_back(netns: str, tmp_path: Path) -> None:
+    within(netns, "ethtool", "-K", "veth0", "gso", "off")
     before = settings(netns)
     asked = ("--netns", netns, "--journal", tmp_path, "offloads-off", "--fix")
     code, plan = knee(*asked, "--dry-run")
     assert code == 0
-    assert f"    ip netns exec {netns} ethtool -K veth0 gro on" in plan.splitlines()
+    assert f"    ip netns exec {netns} ethtool -K veth0 gso on" in plan.splitlines()
     assert knee(*asked) == (1, plan)
     assert settings(netns) == before
     code, told = knee(*asked, "--yes")
     assert (code, told.splitlines()[-1]) == (0, f"To put it back: knee doctor --undo --journal {tmp_path}")
-    assert "veth0 gro: made" in told
-    assert "generic-receive-offload: on" in settings(netns)["veth0 -k"]
+    assert "veth0 gso: made" in told
+    assert "generic-segmentation-offload: on" in settings(netns)["veth0 -k"]
     assert "offloads-off" not in knee("--netns", netns, "offloads-off")[1]
     assert json.loads(knee("--undo", "--dry-run", "--json", "--journal", tmp_path)[1])["entries"]
+    assert "veth0 gso: back to off" in knee("--undo", "--dry-run", "--journal", tmp_path)[1].splitlines()
     assert knee("--undo", "--journal", tmp_path)[0] == 0
     assert settings(netns) == before
     assert knee("--undo", "--journal", tmp_path) == (0, "There is nothing to undo.\n")

@@ -158,3 +158,14 @@ def test_durations_of_codel_are_given_back_so_that_they_are_told_the_same(us: in
 def test_fq_without_a_threshold_is_not_given_the_number_that_stands_for_none() -> None:
     none = netlink.packed([(1, struct.pack("=I", 10_000)), (FQ_CE_THRESHOLD, struct.pack("=I", FQ_NO_CE_THRESHOLD))])
     assert netlink.attributes(given_back("fq", none)) == [(1, struct.pack("=I", 10_000))]
+
+
+def test_a_state_is_told_in_words() -> None:
+    """As `--undo --dry-run` shows it."""
+    gro = Offload("eth0", "gro", True)
+    assert gro.told({"rx-gro": False}) == "off"
+    assert gro.told({"a": True, "b": False}) == "a on, b off"
+    assert Ring("eth0", rx=4096).told({"rx": 512, "tx": 512}) == "rx 512, tx 512"
+    assert Sysctl("net.core.somaxconn", "4096").told("128") == "128"
+    fq = {"kind": "fq", "handle": 0x80010000, "parent": 0xFFFFFFFF, "options": "00"}
+    assert Qdisc("eth0", "fq").told([fq]) == "fq 8001:"

@@ -155,7 +155,10 @@ def undone(asked: Asked, *, json: bool) -> int:
             if json:
                 say.json({"schema": 1, "entries": entries, "files": files})
             else:
-                say.lines(f"{entry['change']}: back to {entry['before']}" for entry in entries)
+                say.lines(
+                    f"{entry.subject.target}: back to {entry.subject.told(entry.before)}"
+                    for entry in reversed(book.entries)
+                )
                 for file in files:
                     _tell_removed(file)
                 if not (entries or files):

@@ -201,7 +201,8 @@ def _put_back(entry: Entry, journal: Journal, change: Change) -> Result:
             if one.is_ours and one.before is not None and _state(one.subject) != one.before:
                 one.subject.apply(one.before)
         if (now := change.read()) != entry.before:
-            return Result(change, entry.rule, "left", f"It could not be put back: it was {entry.before} and is {now}.")
+            was, is_now = change.told(entry.before), change.told(now)
+            return Result(change, entry.rule, "left", f"It could not be put back: it was {was} and is {is_now}.")
     except CannotChange as error:
         return Result(change, entry.rule, "left", f"It could not be put back: {error}")
     return Result(change, entry.rule, "undone")

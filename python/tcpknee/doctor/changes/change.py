@@ -151,6 +151,10 @@ class Change(ABC):
         given = "" if self.input is None else f"echo {shlex.quote(self.input)} | "
         return [f"{given}{prefix}{shlex.join(argv)}" for argv in self.commands()]
 
+    def told(self, state: State) -> str:
+        """A state in words, for a person: `off`, `rx 512, tx 256`."""
+        return _words(state)
+
     def json(self) -> dict[str, Any]:
         """The change as a journal keeps it; `change_of` reads it."""
         return {"kind": self.kind, **asdict(self)}
@@ -184,6 +188,27 @@ def _reason(error: OSError) -> str:
     if error.errno == errno.EINVAL:
         return "the kernel refused the value (Invalid argument); expected one within its bounds."
     return f"{error.strerror or error}."
+
+
+def _words(state: State) -> str:
+    if state is None:
+        return "not set"
+    if isinstance(state, bool):
+        return "on" if state else "off"
+    if isinstance(state, dict):
+        # Features that one name stands for are mostly alike.
+        alike = {value for value in state.values() if isinstance(value, bool)}
+        if len(alike) == 1 and all(isinstance(value, bool) for value in state.values()):
+            return _words(alike.pop())
+        return ", ".join(f"{name} {_within(value)}" for name, value in state.items()) or "none"
+    if isinstance(state, list | tuple):
+        return ", ".join(map(_within, state)) or "none"
+    return str(state)
+
+
+def _within(state: State) -> str:
+    is_several = isinstance(state, dict | list | tuple) and len(state) > 1
+    return f"({_words(state)})" if is_several else _words(state)
 
 
 def interface_name(name: str) -> str:

@@ -89,6 +89,14 @@ class Qdisc(Change):
         place = [*where, "handle", f"{handle >> 16:x}:"]
         return ["tc", "qdisc", "replace", "dev", self.interface, *place, self.qdisc, *words]
 
+    def told(self, state: State) -> str:
+        """Kinds and handles: the options are bytes of the kernel's."""
+        try:
+            return ", ".join(f"{one['kind']} {one['handle'] >> 16:x}:" for one in state) or "none"
+        except (KeyError, TypeError):
+            # It comes from a journal, which may have been edited.
+            return super().told(state)
+
     def _read(self) -> State:
         """Root and, where it is `mq`, leaves: kind, handle, parent, and the options as hexadecimal bytes."""
         index = socket.if_nametoindex(self.interface)
