@@ -72,7 +72,7 @@ pub fn programs(files: &mut Files) -> Programs {
     let mut running = BTreeSet::new();
     let mut found = Programs::default();
     let mut namespaces: BTreeMap<String, u32> = BTreeMap::new();
-    let mut are_hidden = false;
+    let mut hidden = 0;
     let proc = files.roots.proc.clone();
     let is_number = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
     for process in names(&proc).into_iter().filter(is_number) {
@@ -93,14 +93,23 @@ pub fn programs(files: &mut Files) -> Programs {
                 *namespaces.entry(inode).or_default() += 1;
             }
             // Otherwise the process has ended.
-            Err(error) => are_hidden |= error.kind() == std::io::ErrorKind::PermissionDenied,
+            Err(error) => {
+                hidden += u32::from(error.kind() == std::io::ErrorKind::PermissionDenied);
+            }
         }
     }
-    if are_hidden {
+    if hidden > 0 {
+        let status = files.text(proc.join("self/status"), "").unwrap_or_default();
+        let needs = match may_look_into_processes(&status) {
+            // Something else keeps them from everybody, as a container or a virtual machine may keep its first process.
+            true => "",
+            false => "CAP_SYS_PTRACE on the host",
+        };
+        let processes = if hidden == 1 { "process" } else { "processes" };
         files.miss(
-            "network namespaces of other users' processes",
+            format!("network namespaces of {hidden} {processes}"),
             "permission denied",
-            "CAP_SYS_PTRACE on the host",
+            needs,
         );
     }
     found.owners = (running.into_iter())
@@ -111,6 +120,13 @@ pub fn programs(files: &mut Files) -> Programs {
         .collect();
     found.namespaces = others(files, namespaces);
     found
+}
+
+/// Whether a process of that `/proc/self/status` has CAP_SYS_PTRACE: bit 19 of include/uapi/linux/capability.h.
+fn may_look_into_processes(status: &str) -> bool {
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    effective.is_some_and(|bits| bits & 1 << 19 != 0)
 }
 
 fn others(files: &mut Files, mut processes: BTreeMap<String, u32>) -> Vec<Namespace> {
@@ -140,4 +156,18 @@ fn others(files: &mut Files, mut processes: BTreeMap<String, u32>) -> Vec<Namesp
             processes,
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_lacks_a_capability_is_told_so_and_nobody_else() {
+        for (bits, may) in [("0000000000080000", true), ("000001fffff7ffff", false)] {
+            let status = format!("Name:\tknee\nCapEff:\t{bits}\n");
+            assert_eq!(may_look_into_processes(&status), may, "{bits}");
+        }
+        assert!(!may_look_into_processes(""));
+    }
 }
