@@ -199,9 +199,12 @@ RECORDED = {
 
 
 def recorded(folder: File, *connections: Mapping[str, Any], name: str = "sockets-000001") -> File:
-    """A folder as `knee record` writes it: two samples of each connection, between which its bytes were moved."""
+    """A folder as `knee record` writes it: two samples of each connection, between which its bytes were moved. `rates`:
+    the delivery rate of each sample."""
     rows = []
     for cookie, more in enumerate(connections, 1):
+        more = dict(more)
+        rates = more.pop("rates", None)
         last = {"bytes_acked": 2_000_000, "bytes_sent": 2_040_000, "bytes_retrans": 30_000, **more}
         first = {**last, "bytes_acked": 0, "bytes_sent": 0, "bytes_retrans": 0}
         for at, row in enumerate((first, last)):
@@ -210,6 +213,7 @@ def recorded(folder: File, *connections: Mapping[str, Any], name: str = "sockets
                 "boot_id": folder.name,
                 "t_mono_ns": RECORDED["t_mono_ns"] + at * 10**9,
                 "cookie": cookie,
+                **({"delivery_rate_bits_per_sec": rates[at]} if rates else {}),
             }
             rows.append({**RECORDED, **row, **later, "t_unix_ns": RECORDED["t_unix_ns"] + at * 10**9})
     folder.mkdir(parents=True, exist_ok=True)
@@ -239,6 +243,25 @@ def test_a_recording_has_a_path_for_each_distance_and_none_for_the_host_itself(c
     assert (far["rtt_us"], far["rate_bits_per_sec"], far["weight"]) == (110_000, 20_000_000, 4_000_000)
     assert far["loss_pct"] == pytest.approx(100 * 40_200 / 4_080_000)
     assert far["algorithm"] == "bbr"
+
+
+def test_a_path_has_the_highest_rate_that_a_sample_told(call: Call, tmp_path: File) -> None:
+    folder = recorded(tmp_path / "rec", {"rates": (19_300_000, 1_000_000)}, {"rates": (2_000_000, 3_000_000)})
+    [path] = told(call("recommend", "--from", folder, "--json", "-q"))["paths"]
+    assert path["rate_bits_per_sec"] == 19_300_000
+
+
+def test_a_rate_that_loss_alone_explains_is_told_to_say_nothing_of_the_link() -> None:
+    gain = stats.ratio([1.02, 1.3, 1.01])
+    assert gain is not None
+    held = Path("lossy", 40_000, 3.0, 1_400_000)
+    assert held.is_held_by_loss
+    why = decided(held, gain, "goodput").why
+    assert "losses alone hold CUBIC to about that on any link" in why
+    assert why.endswith("knee compare cubic bbr1 --rate RATE --rtt 40ms --loss 3%")
+    # By the formula 4.9 Mbit/s are what 0.52 % of loss allow.
+    assert not Path("fast", 40_000, 0.52, 19_300_000).is_held_by_loss
+    assert not Path("clean", 40_000, 0.0, 1_000_000).is_held_by_loss
 
 
 def test_namespaces_of_recordings_are_told_apart_and_the_host_s_own_has_no_name(call: Call, tmp_path: File) -> None:

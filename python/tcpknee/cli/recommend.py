@@ -20,21 +20,28 @@ if TYPE_CHECKING:
 MOST_PATHS = 12
 """Paths that are simulated: the heaviest of each namespace, then the next of each."""
 
-_COLUMNS = ("netns", "min_rtt_us", "bytes_retrans", "bytes_sent", "delivery_rate_bits_per_sec", "bytes_acked")
+_COLUMNS = ("netns", "min_rtt_us", "bytes_retrans", "bytes_sent", "bytes_acked")
 _TO_OTHERS = (
     "min_rtt_us > 0 and not (coalesce(remote_prefix, '') like '127.%' or coalesce(remote_prefix, '') = '::/48')"
 )
 """Connections except those of the host to itself, as far as recorded addresses tell."""
-_GROUPS = """
-    select case when netns like 'net:[%' then '' else coalesce(netns, '') end as space, null as remote,
-        cast(quantile_cont(min_rtt_us, 0.5) as bigint) as rtt_us,
-        100.0 * sum(bytes_retrans) / nullif(sum(bytes_sent), 0) as loss_pct,
-        max(delivery_rate_bits_per_sec) as rate_bits_per_sec, sum(bytes_acked) as weight
-    from chosen
-    group by space, case when min_rtt_us <= 1000 then 0 when min_rtt_us <= 10000 then 1 when min_rtt_us <= 50000 then 2
-        else 3 end
-"""
+_SPACE = "case when netns like 'net:[%' then '' else coalesce(netns, '') end"
 """A namespace without a name is that of the host which was recorded."""
+_BAND = "case when min_rtt_us <= 1000 then 0 when min_rtt_us <= 10000 then 1 when min_rtt_us <= 50000 then 2 else 3 end"
+_GROUPS = f"""
+    select {_SPACE} as space, {_BAND} as band, null as remote,
+        cast(quantile_cont(min_rtt_us, 0.5) as bigint) as rtt_us,
+        100.0 * sum(bytes_retrans) / nullif(sum(bytes_sent), 0) as loss_pct, sum(bytes_acked) as weight
+    from chosen
+    group by space, band
+"""
+_RATES = f"""
+    select {{space}} as space, {_BAND} as band, max(delivery_rate_bits_per_sec) as rate_bits_per_sec
+    from {{table}} where min_rtt_us > 0 and delivery_rate_bits_per_sec > 0 {{others}}
+    group by all
+"""
+"""The rates that connections reached at their best. Their medians are what loss let them carry."""
+_NOT_TO_ITSELF = "and coalesce(remote_addr, '') not like '127.%' and coalesce(remote_addr, '') <> '::1'"
 
 
 @click.command("recommend", short_help="Say which algorithm is best for the paths of this host, and why.")
@@ -126,7 +133,26 @@ def _recorded(folders: Sequence[Path]) -> list[recommend.Path]:
     with connections.opened(folders) as fleet:
         fleet.gather("chosen", ", ".join(_COLUMNS), _TO_OTHERS)
         rows = fleet.database.sql(_GROUPS).to_arrow_table().to_pylist()
-        return recommend.of_groups({**row, "netns": row["space"]} for row in rows)
+    rates = _rates(folders)
+    return recommend.of_groups(
+        {**row, "netns": row["space"], "rate_bits_per_sec": rates.get((row["space"], row["band"]))} for row in rows
+    )
+
+
+def _rates(folders: Sequence[Path]) -> dict[tuple[str, int], int]:
+    """The highest rate of a sample, by namespace and band of round-trip times."""
+    from tcpknee.datasets.dataset import Dataset
+
+    found: dict[tuple[str, int], int] = {}
+    for folder in folders:
+        dataset = Dataset(folder)
+        of_host = "sockets" in dataset.tables
+        words = {"space": _SPACE, "table": "sockets", "others": _NOT_TO_ITSELF}
+        asked = _RATES.format(**(words if of_host else {"space": "''", "table": "samples", "others": ""}))
+        for row in dataset.sql(asked).to_pylist():
+            key = (row["space"], row["band"])
+            found[key] = max(found.get(key, 0), row["rate_bits_per_sec"])
+    return found
 
 
 def _show(found: Sequence[recommend.Advice]) -> None:

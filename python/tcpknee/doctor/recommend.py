@@ -8,6 +8,7 @@ so that requests per second on hosts whose work takes time decide there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -29,6 +30,10 @@ DATA_CENTRE_RTT_US = 1_000
 """Up to here the path is one of a data centre: hosts are the limit, and queues are short."""
 LEAST_RATE, MOST_RATE = 1_000_000, 1_000_000_000
 """Bounds of the simulated bottleneck in bit/s. Above, runs take long and a single flow is limited by its host."""
+MSS_BYTES = 1_448
+HELD_BELOW = 2
+"""Times the formula's rate: one instant's delivery rate lies about its mean as the window does, from half to once the
+most, and random losses spread it further."""
 BARE_METAL, GUEST = "published", "published-vm"
 """Profiles of hosts: what a timer or an interrupt costs a guest is several times what it costs a server."""
 
@@ -54,6 +59,16 @@ class Path:
     @property
     def is_in_data_centre(self) -> bool:
         return self.rtt_us <= DATA_CENTRE_RTT_US
+
+    @property
+    def is_held_by_loss(self) -> bool:
+        """Its rate is about what such losses let a loss-based algorithm have on any link, so that it tells nothing of
+        this one: MSS / RTT · sqrt(3 / 2p), of Mathis et al., The Macroscopic Behavior of the TCP Congestion Avoidance
+        Algorithm, CCR 27(3) 1997."""
+        if self.is_in_data_centre or not self.loss_pct:
+            return False
+        most = MSS_BYTES * 8 / (self.rtt_us / 1e6) * math.sqrt(1.5 / (self.loss_pct / 100))
+        return self.rate_bits_per_sec <= HELD_BELOW * most
 
 
 ROLES: Mapping[str, tuple[Path, ...]] = {
@@ -86,6 +101,12 @@ class Advice:
             return f"BBR has {ratio} the {self.what} of CUBIC. It needs fq on the leaf that sends."
         if self.gain.high is not None and self.gain.high < 1:
             return f"BBR has {ratio} the {self.what} of CUBIC, which is less."
+        if self.path.is_held_by_loss:
+            return (
+                f"BBR has {ratio} the {self.what} of CUBIC on a link of that rate. But losses alone hold CUBIC to about"
+                " that on any link: if this one has more, BBR carries more. Compare at its rate: knee compare cubic bbr1"
+                f" --rate RATE --rtt {self.path.rtt_us / 1000:.3g}ms --loss {self.path.loss_pct:.3g}%"
+            )
         return f"BBR has {ratio} the {self.what} of CUBIC: no gain of 5 % that is certain, so the simpler one."
 
     def json(self) -> dict[str, Any]:
