@@ -39,6 +39,8 @@ from tcpknee.errors import UsageError
 EXAMPLES: dict[Change, str] = {
     Sysctl("net.ipv4.tcp_rmem", "4096 131072 6291456"): "sysctl -w 'net.ipv4.tcp_rmem=4096 131072 6291456'",
     Sysctl("net.core.somaxconn", "4096", netns="web"): "ip netns exec web sysctl -w net.core.somaxconn=4096",
+    Sysctl("net.core.somaxconn", "4096", netns="28831"): "nsenter --net=/proc/28831/ns/net sysctl -w "
+    "net.core.somaxconn=4096",
     Qdisc("eth0", "fq", (("flow_limit", 200), ("horizon", 5))): (
         "tc qdisc replace dev eth0 root handle 4b4e: fq flow_limit 200 horizon 5us"
     ),

@@ -109,6 +109,18 @@ def test_each_namespace_has_the_default_that_most_of_its_bytes_want() -> None:
     assert web.commands() == ["ip netns exec web sysctl -w net.ipv4.tcp_congestion_control=bbr"]
 
 
+@pytest.mark.parametrize("netns", ["28831", "/proc/28831/ns/net"])
+def test_a_namespace_that_a_process_names_is_entered_by_its_file(netns: str) -> None:
+    """`ip netns exec` takes no PID; a recording's may be another process's by now."""
+    entered = "nsenter --net=/proc/28831/ns/net sysctl -w net.ipv4.tcp_congestion_control=bbr"
+    live = advice(netns, "bbr", 1)
+    assert [one.commands() for one in by_namespace([live])] == [[entered]]
+    kept = replace(live, path=replace(live.path, known_from="recording"))
+    [[remark, command]] = [one.commands() for one in by_namespace([kept])]
+    assert command == entered
+    assert remark == f"# {netns} named a process within the namespace then; name one that is in it now:"
+
+
 def test_paths_of_a_snapshot_are_those_of_its_connections_but_to_itself() -> None:
     rows = [
         {"remote": "public"},

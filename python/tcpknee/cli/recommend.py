@@ -119,7 +119,7 @@ def _paths(data: Sequence[Path], spaces: Sequence[str]) -> list[recommend.Path]:
     from tcpknee.doctor.snapshot import Snapshot, take_in
 
     if not data:
-        return [path for name in (None, *spaces) for path in recommend.of_snapshot(take_in(name))]
+        return [path for name in (None, *spaces) for path in recommend.of_snapshot(take_in(name), "now")]
     files = [path for path in data if path.is_file()]
     folders = [path for path in data if not path.is_file()]
     found = [path for file in files for path in recommend.of_snapshot(Snapshot.read(file))]
@@ -134,9 +134,10 @@ def _recorded(folders: Sequence[Path]) -> list[recommend.Path]:
         fleet.gather("chosen", ", ".join(_COLUMNS), _TO_OTHERS)
         rows = fleet.database.sql(_GROUPS).to_arrow_table().to_pylist()
     rates = _rates(folders)
-    return recommend.of_groups(
+    paths = recommend.of_groups(
         {**row, "netns": row["space"], "rate_bits_per_sec": rates.get((row["space"], row["band"]))} for row in rows
     )
+    return [replace(path, known_from="recording") for path in paths]
 
 
 def _rates(folders: Sequence[Path]) -> dict[tuple[str, int], int]:

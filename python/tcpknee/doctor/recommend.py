@@ -17,6 +17,7 @@ from tcpknee.errors import UsageError
 from tcpknee.evidence import stats, written
 from tcpknee.evidence.stats import MINIMAL_EFFECT, Estimate
 from tcpknee.human import suggest
+from tcpknee.live.which import inside, is_of_process
 from tcpknee.runs import api
 from tcpknee.runs.results import Run
 
@@ -24,6 +25,9 @@ from . import facts
 from .snapshot import Snapshot
 
 Algorithm = Literal["cubic", "bbr"]
+KnownFrom = Literal["role", "now", "snapshot", "recording"]
+"""Whence a path is known. Of "now" and "snapshot" its connections tell one instant, of "recording" all samples; what
+"snapshot" and "recording" tell may be over."""
 
 SEEDS = 5
 DATA_CENTRE_RTT_US = 1_000
@@ -55,6 +59,7 @@ class Path:
     """The kernel's rule for TCP's own pacing; "every-packet" from Linux 4.13 to 4.19."""
     costs: str = BARE_METAL
     """Profile of the host whose work takes time."""
+    known_from: KnownFrom = "role"
 
     @property
     def is_in_data_centre(self) -> bool:
@@ -133,8 +138,9 @@ def of_role(name: str) -> Sequence[Path]:
     return ROLES[name]
 
 
-def of_snapshot(snapshot: Snapshot) -> list[Path]:
-    """The paths of a snapshot's connections; those to itself, and those of which nothing is known, are left out."""
+def of_snapshot(snapshot: Snapshot, known_from: KnownFrom = "snapshot") -> list[Path]:
+    """The paths of a snapshot's connections; those to itself, and those of which nothing is known, are left out.
+    `known_from`: "now", or of a file."""
     version = facts.kernel(snapshot)
     is_old = version is not None and (4, 13) <= version < (4, 20)
     paths = of_groups(
@@ -149,10 +155,8 @@ def of_snapshot(snapshot: Snapshot) -> list[Path]:
         for row in snapshot.rows("sockets")
         if row["remote"] != "loopback"
     )
-    return [
-        replace(path, pacing_timer="every-packet" if is_old else "when-needed", costs=costs_of(snapshot))
-        for path in paths
-    ]
+    costs, timer = costs_of(snapshot), "every-packet" if is_old else "when-needed"
+    return [replace(path, pacing_timer=timer, costs=costs, known_from=known_from) for path in paths]
 
 
 def costs_of(snapshot: Snapshot) -> str:
@@ -271,12 +275,16 @@ class OfNamespace:
     netns: str
     default: Algorithm
     others: Sequence[Advice]
+    is_of_file: bool = False
+    """It is known from what was written, and may be gone."""
 
     def commands(self) -> list[str]:
-        """For a person, whose routes we do not know."""
-        prefix = f"ip netns exec {self.netns} " if self.netns else ""
-        name = {"cubic": "cubic", "bbr": "bbr"}[self.default]
-        lines = [f"{prefix}sysctl -w net.ipv4.tcp_congestion_control={name}"]
+        """For a person, whose routes we do not know. A line that begins with # is a remark."""
+        prefix = f"{inside(self.netns)} " if self.netns else ""
+        lines = []
+        if self.is_of_file and is_of_process(self.netns):
+            lines.append(f"# {self.netns} named a process within the namespace then; name one that is in it now:")
+        lines.append(f"{prefix}sysctl -w net.ipv4.tcp_congestion_control={self.default}")
         lines += sorted({f"{prefix}ip route change PREFIX … congctl {advice.algorithm}" for advice in self.others})
         return lines
 
@@ -290,5 +298,7 @@ def by_namespace(found: Sequence[Advice]) -> list[OfNamespace]:
         for advice in own:
             weights[advice.algorithm] += advice.path.weight
         default: Algorithm = "bbr" if weights["bbr"] > weights["cubic"] else "cubic"
-        spaces.append(OfNamespace(netns, default, [advice for advice in own if advice.algorithm != default]))
+        is_of_file = any(advice.path.known_from in ("snapshot", "recording") for advice in own)
+        others = [advice for advice in own if advice.algorithm != default]
+        spaces.append(OfNamespace(netns, default, others, is_of_file))
     return spaces

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tcpknee.human import counted
-from tcpknee.live.which import namespace_path
+from tcpknee.live.which import inside
 from tcpknee.say import printable
 
 from .finding import SEVERITIES, Finding, Now
@@ -36,7 +35,7 @@ def report(snapshot: Snapshot, judged: Judgement) -> Iterator[str]:
     name = snapshot.host["host"] or "host"
     yield from _wrapped(f"{name} · {summary_of_host(snapshot.host)}")
     if snapshot.netns is not None:
-        yield from _wrapped(f"Commands that confirm are for that namespace: {_inside(snapshot.netns)} COMMAND")
+        yield from _wrapped(f"Commands that confirm are for that namespace: {inside(snapshot.netns)} COMMAND")
     yield ""
     if not judged.findings:
         yield "Nothing is wrong by the rules that could be asked."
@@ -88,13 +87,6 @@ def summary_of_host(host: Mapping[str, Any]) -> str:
         host["netns"],
     ]
     return " · ".join(part for part in parts if part)
-
-
-def _inside(netns: str) -> str:
-    """What stands before a command, so that it runs in a namespace."""
-    if netns.isdigit() or "/" in netns:
-        return f"nsenter --net={shlex.quote(str(namespace_path(netns)))}"
-    return f"ip netns exec {shlex.quote(netns)}"
 
 
 def summary(findings: Iterable[Finding]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import shlex
 from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
@@ -91,6 +92,18 @@ def namespace_path(text: str) -> Path:
     if text.isdigit():
         return Path("/proc", text, "ns/net")
     return Path(text) if "/" in text else Path("/run/netns", text)
+
+
+def is_of_process(text: str) -> bool:
+    """Is that namespace named by a process in it, and known no longer than that is there?"""
+    return text.isdigit() or text.startswith("/proc/")
+
+
+def inside(text: str) -> str:
+    """What a person types before a command, so that it runs in that namespace: `ip netns exec` knows names alone."""
+    if text.isdigit() or "/" in text:
+        return f"nsenter --net={shlex.quote(str(namespace_path(text)))}"
+    return f"ip netns exec {shlex.quote(text)}"
 
 
 def namespaces(netns: str | None) -> list[tuple[str | None, Path | None]]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tcpknee.errors import EngineError, UsageError
+from tcpknee.live.which import inside
 
 from . import elsewhere
 
@@ -147,7 +148,7 @@ class Change(ABC):
 
     def shown(self) -> list[str]:
         """The commands, each in a line that a person can paste into a shell."""
-        prefix = f"ip netns exec {shlex.quote(self.netns)} " if self.netns is not None and self.is_of_namespace else ""
+        prefix = f"{inside(self.netns)} " if self.netns is not None and self.is_of_namespace else ""
         given = "" if self.input is None else f"echo {shlex.quote(self.input)} | "
         return [f"{given}{prefix}{shlex.join(argv)}" for argv in self.commands()]
 
