@@ -60,8 +60,8 @@ _NOT_TO_ITSELF = "and coalesce(remote_addr, '') not like '127.%' and coalesce(re
 @json_option
 @quiet_option
 def command(roles: Sequence[str], data: Sequence[Path], spaces: Sequence[str], json: bool, quiet: bool) -> int:
-    """Say which congestion control is best, CUBIC or BBR with fq: each path of the connections is simulated under
-    both, and the numbers decide. By default the paths are those of this host's connections now.
+    """Say which congestion control is best, CUBIC or BBR: each path of the connections is simulated under both, and the
+    numbers decide. By default the paths are those of this host's connections now.
 
     Exit code 0; 2 where no path is known.
 

@@ -87,6 +87,10 @@ ROLES: Mapping[str, tuple[Path, ...]] = {
 """Paths of a role whose connections are not known. Round figures, not a measured mix: `--from` has that."""
 
 
+_FQ = "fq on the leaf that sends saves processor time; before Linux 4.13 BBR needs it."
+"""As the rule `bbr-without-fq` has it: Linux 218af599fa63 (4.13, internal pacing)."""
+
+
 @dataclass(frozen=True)
 class Advice:
     """What is best for a path, and the numbers that decided it."""
@@ -103,7 +107,7 @@ class Advice:
         """The decision in a sentence."""
         ratio = " ".join(filter(None, written.ratio(self.gain))).rstrip()
         if self.algorithm == "bbr":
-            return f"BBR has {ratio} the {self.what} of CUBIC. It needs fq on the leaf that sends."
+            return f"BBR has {ratio} the {self.what} of CUBIC. {_FQ}"
         if self.gain.high is not None and self.gain.high < 1:
             return f"BBR has {ratio} the {self.what} of CUBIC, which is less."
         if self.path.is_held_by_loss:
