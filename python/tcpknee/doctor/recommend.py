@@ -111,10 +111,11 @@ class Advice:
         if self.gain.high is not None and self.gain.high < 1:
             return f"BBR has {ratio} the {self.what} of CUBIC, which is less."
         if self.path.is_held_by_loss:
+            path = f"--rtt {self.path.rtt_us / 1000:.3g}ms --loss {self.path.loss_pct:.3g}%"
             return (
                 f"BBR has {ratio} the {self.what} of CUBIC on a link of that rate. But losses alone hold CUBIC to about"
-                " that on any link: if this one has more, BBR carries more. Compare at its rate: knee compare cubic bbr1"
-                f" --rate RATE --rtt {self.path.rtt_us / 1000:.3g}ms --loss {self.path.loss_pct:.3g}%"
+                " that on any link: if this one has more, BBR carries more. Compare at its rate: knee compare cubic "
+                f"bbr1 --rate RATE {path}"
             )
         return f"BBR has {ratio} the {self.what} of CUBIC: no gain of 5 % that is certain, so the simpler one."
 
