@@ -27,7 +27,14 @@ UNTOLD = (
 )
 """Columns of `flows` that are null on a kernel."""
 
-TYPES = {"int32": pa.int32(), "int64": pa.int64(), "float64": pa.float64(), "bool": pa.bool_(), "text": pa.string()}
+TYPES = {
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "float64": pa.float64(),
+    "bool": pa.bool_(),
+    "text": pa.string(),
+    "bytes": pa.binary(),
+}
 
 
 def say(**said: Any) -> None:
@@ -52,7 +59,7 @@ def measured(request: dict[str, Any], exit_code: int) -> tuple[dict[str, pa.Tabl
         found["flows"] = found["flows"].set_column(at, found["flows"].schema.field(name), nulls)
     link = {"cell": cell, "rep": rep, "direction": "data", "backend": "user", "kept_up": True}
     found["links"] = rows_of("links", [link])
-    found["host_costs"], found["stacks"] = rows_of("host_costs", []), rows_of("stacks", [])
+    found |= {name: rows_of(name, []) for name in ("host_costs", "stacks", "packets")}
     found["cpu_time"] = rows_of("cpu_time", [{"cell": cell, "rep": rep, "t_ns": 0, "name": "cpu0", "run_us": 0}])
     here = Path(request["output"])
     here.mkdir(parents=True, exist_ok=True)

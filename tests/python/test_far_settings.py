@@ -199,9 +199,11 @@ def test_what_one_host_did_not_put_back_is_told_where_the_other_one_refuses(monk
 
 def test_a_host_without_root_speaks_of_itself_alone() -> None:
     one = Connection.__new__(Connection)
-    one.where = "receiver b"
+    one.where, one.holds = "receiver b", True
     assert "Nothing was changed there." in str(one.lost("tcpknee-no-root me"))
     assert "either host" not in str(one.lost("tcpknee-no-root me"))
+    one.holds = False
+    assert "packets cannot be captured there: me is not root" in str(one.lost("tcpknee-no-root me"))
 
 
 def pair_of(told: str) -> tuple[Any, ...]:

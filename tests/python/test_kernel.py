@@ -227,9 +227,9 @@ def test_the_command_that_runs_it_again_names_the_engine(use: Use, call: Callabl
     assert (meta["engine"], meta["bpf"]) == ("kernel", True)
 
 
-def test_packets_of_a_kernel_run_cannot_be_had_again(good: Run, call: Callable[..., Ended]) -> None:
+def test_packets_of_a_kernel_run_that_captured_none_cannot_be_had_again(good: Run, call: Callable[..., Ended]) -> None:
     ended = call("export", folder_of(good), "--format", "pcapng", "--out", "x.pcapng")
-    assert ended.code == 2 and "keeps no packets" in ended.err
+    assert ended.code == 2 and "and without --capture, so that it kept no packets" in ended.err
     assert call("export", folder_of(good), "--format", "csv", "--out", "csv").code == 0
     assert {file.stem for file in Path("csv").iterdir()} >= {"cpu_time", "links", "programs"}
 
