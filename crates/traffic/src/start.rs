@@ -11,6 +11,8 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous};
 
 /// How often who waits looks.
 const LOOK_MS: u8 = 1;
+/// Later than any time, and room for lengths of time behind it: nothing begins then.
+const NEVER_NS: u64 = u64::MAX / 2;
 
 #[derive(Default)]
 struct Told {
@@ -60,7 +62,8 @@ impl Start {
         self.told().there.load(Ordering::Acquire)
     }
 
-    /// The caller is there. Returns when the run begins; at once where one of `ends` is readable, whose reader ends the run.
+    /// The caller is there. Returns when the run begins; where one of `ends` is readable, a time that never comes, since
+    /// what it tells ends the run.
     pub fn wait(&self, ends: &[BorrowedFd<'_>]) -> u64 {
         let told = self.told();
         told.there.fetch_add(1, Ordering::AcqRel);
@@ -74,7 +77,7 @@ impl Start {
                 .map(|&end| PollFd::new(end, PollFlags::POLLIN))
                 .collect();
             if matches!(poll(&mut fds, PollTimeout::from(LOOK_MS)), Ok(1..)) {
-                return 0;
+                return NEVER_NS;
             }
         }
     }
@@ -101,6 +104,6 @@ mod tests {
         });
         let other = Start::new().unwrap();
         end.write(1).unwrap();
-        assert_eq!(other.wait(&[end.as_fd()]), 0);
+        assert_eq!(other.wait(&[end.as_fd()]), NEVER_NS);
     }
 }
