@@ -406,3 +406,32 @@ def test_waits_in_a_tbf_are_what_its_rate_and_its_limit_allow(lab: Lab) -> None:
     assert full_ns / 2 < p95_ns <= one.max_ns < full_ns + 50e6
     # Runs that the kernel left out, which it counts itself, are not what found no room.
     assert found[0].lost == 0
+
+
+@pytest.mark.parametrize("what", [("--address", "0.0.0.0/0", "--out", "tr"), ("--qdisc", "--device", "lo")], ids=str)
+def test_a_trace_ends_as_any_where_the_process_that_named_the_namespace_has_gone(
+    what: tuple[str, ...], tmp_path: Path
+) -> None:
+    """The namespace stays as long as it is looked at; its file in /proc does not."""
+    probes.need_tracepoint("qdisc_enqueue")
+    held = subprocess.Popen(["unshare", "--net", "sleep", "600"])
+    words = [*KNEE, *what, "--netns", str(held.pid), "--for", "3s", "--json"]
+    try:
+        until(lambda: Path(f"/proc/{held.pid}/comm").read_text(encoding="utf-8") == "sleep\n", "it is there")
+        process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            until(lambda: programs_of(process.pid), "it traces")
+            time.sleep(0.5)
+            held.kill()
+            held.wait()
+            said, complained = process.communicate(timeout=PATIENCE_SEC)
+        finally:
+            process.kill()
+            process.wait()
+    finally:
+        held.kill()
+        held.wait()
+    assert process.returncode == 0, complained
+    found = json.loads(said)
+    assert found["seconds"] >= 3 and found.get("gone_after_sec") is None and found.get("qdisc_drops", []) == []
+    assert "--qdisc" in what or (tmp_path / "tr" / "trace.json").is_file()

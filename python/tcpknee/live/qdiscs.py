@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tcpknee import _core
@@ -113,16 +114,30 @@ def qdiscs(
 
     Raises UsageError (also where there is no such device), KernelUnsupported (no privilege, no BTF, no tracepoint).
     """
-    inode = which.namespace(netns) if netns is not None else None
+    with which.held(netns) as file:
+        return _measured(device, netns, file, seconds, stop, progress, gone)
+
+
+def _measured(
+    device: str | None,
+    netns: str | None,
+    file: Path | None,
+    seconds: float | None,
+    stop: threading.Event | None,
+    progress: Callable[[float], object] | None,
+    gone: Callable[[float], object] | None,
+) -> QdiscTrace:
+    """The same, of a namespace whose `file` stays."""
+    inode = None if file is None else file.stat().st_ino
     if device is not None:
-        which.check_device(device, netns)
+        which.check_device(device, netns, file)
     begun = looked = 0.0
     gone_after: float | None = None
 
     def look(so_far: float) -> None:
         """Is the device still there?"""
         nonlocal gone_after
-        if device is None or which.has_device(device, netns):
+        if device is None or which.has_device(device, file):
             gone_after = None
         elif gone_after is None:
             gone_after = so_far

@@ -129,7 +129,22 @@ def connections(
         "engine_version": provenance.engine_version(),
         "host": provenance.host(),
     }
-    sink, drops = _Sink(folder), _Drops(netns)
+    with which.held(netns) as file:
+        return _traced(folder, asked, about, _Drops(netns, file), seconds, stop, progress, ending)
+
+
+def _traced(
+    folder: Path,
+    asked: dict[str, Any],
+    about: dict[str, Any],
+    drops: _Drops,
+    seconds: float | None,
+    stop: threading.Event | None,
+    progress: Callable[[int, int], object] | None,
+    ending: Callable[[], object] | None,
+) -> Trace:
+    """The same, of what is asked of the kernel."""
+    sink = _Sink(folder)
     begun = ended = 0.0
     used = 0.0
 
@@ -178,8 +193,8 @@ class _Drops:
     """What the root qdiscs of this host's devices drop meanwhile: in the network namespace that is traced, or else in
     ours and in those with a name. TCP counts segments that it sends again after such a drop as retransmitted."""
 
-    def __init__(self, netns: str | None) -> None:
-        self._netns = netns
+    def __init__(self, netns: str | None, file: Path | None) -> None:
+        self._netns, self._file = netns, file
         self._before: dict[tuple[str | None, str, str, str], int] = {}
 
     def begin(self) -> None:
@@ -196,9 +211,9 @@ class _Drops:
         return sorted(found, key=lambda one: -one["packets"])
 
     def _now(self) -> Iterator[tuple[tuple[str | None, str, str, str], int]]:
-        for name, path in which.namespaces(self._netns):
+        for name, path in which.namespaces(self._netns, self._file):
             # A namespace that has gone meanwhile has no queue any more.
-            with suppress(EngineError):
+            with suppress(EngineError, UsageError):
                 for device, kind, handle, dropped in _core.root_qdiscs(path):
                     yield (name, device, kind, handle), dropped
 

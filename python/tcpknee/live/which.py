@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -106,17 +108,40 @@ def inside(text: str) -> str:
     return f"ip netns exec {shlex.quote(text)}"
 
 
-def namespaces(netns: str | None) -> list[tuple[str | None, Path | None]]:
-    """Name and file of this network namespace; by default of ours (None) and of those that `ip netns` prints."""
+def namespaces(netns: str | None, file: Path | None = None) -> list[tuple[str | None, Path | None]]:
+    """Name and file of this network namespace, which may be another `file` of it; by default of ours (None) and of
+    those that `ip netns` prints."""
     if netns is not None:
-        return [(netns, namespace_path(netns))]
+        return [(netns, file or namespace_path(netns))]
     return [(None, None), *((path.name, path) for path in sorted(Path("/run/netns").glob("*")))]
 
 
-def check_device(device: str, netns: str | None) -> None:
-    """Is there a device of that name in the network namespace, or in any of this host's? Raises UsageError."""
+@contextmanager
+def held(netns: str | None) -> Iterator[Path | None]:
+    """The file of that network namespace, which can be entered until the end also where the process or the name by
+    which it was found has gone. None: there is none, as of `namespaces`. Raises UsageError."""
+    if netns is None:
+        yield None
+        return
+    namespace(netns)
+    try:
+        descriptor = os.open(namespace_path(netns), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        # It may be looked at and not entered, without root; who enters it says so.
+        yield namespace_path(netns)
+        return
+    try:
+        # Of this process, whichever thread of it asks.
+        yield Path("/proc", str(os.getpid()), "fd", str(descriptor))
+    finally:
+        os.close(descriptor)
+
+
+def check_device(device: str, netns: str | None, file: Path | None = None) -> None:
+    """Is there a device of that name in the network namespace, or in any of this host's? `file`: as `held` has it.
+    Raises UsageError."""
     found: set[str] = set()
-    for devices in _devices(netns):
+    for devices in _devices(file or _file_of(netns)):
         # What cannot be looked at may hold it.
         if devices is None or device in devices:
             return
@@ -131,16 +156,20 @@ def check_device(device: str, netns: str | None) -> None:
     )
 
 
-def has_device(device: str, netns: str | None) -> bool:
-    """Is it there now?"""
-    return any(devices is None or device in devices for devices in _devices(netns))
+def has_device(device: str, file: Path | None) -> bool:
+    """Is it there now? `file`: of its network namespace, as `held` has it."""
+    return any(devices is None or device in devices for devices in _devices(file))
 
 
-def _devices(netns: str | None) -> Iterator[list[str] | None]:
-    """Names of the devices, by network namespace: of this one, or of ours and then of all others. None: of one that is
-    there and cannot be looked at."""
-    if netns is not None:
-        yield _devices_of(namespace_path(netns))
+def _file_of(netns: str | None) -> Path | None:
+    return None if netns is None else namespace_path(netns)
+
+
+def _devices(file: Path | None) -> Iterator[list[str] | None]:
+    """Names of the devices, by network namespace: of that of this file, or of ours and then of all others. None: of one
+    that is there and cannot be looked at."""
+    if file is not None:
+        yield _devices_of(file)
         return
     yield _core.devices()
     known = {Path("/proc/self/ns/net").stat().st_ino}
@@ -161,6 +190,6 @@ def _devices(netns: str | None) -> Iterator[list[str] | None]:
 def _devices_of(path: Path) -> list[str] | None:
     try:
         return _core.devices(path)
-    except EngineError:
+    except (EngineError, UsageError):
         # It has gone since, or may not be entered.
         return None if path.exists() else []
