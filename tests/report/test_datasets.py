@@ -155,6 +155,24 @@ def test_a_connection_that_comes_later_counts_with_all_that_it_did(tmp_path: Pat
     assert [row[:3] for row in found.rows] == [("bbr", "3", "4.50"), ("cubic", "2", "0.00300")]
 
 
+def test_connections_of_a_recording_that_began_without_any_count_with_all_that_they_did(tmp_path: Path) -> None:
+    line = "ESTAB 0 0 10.1.2.3:443 192.0.2.77:50123 cubic rtt:16/10 bytes_sent:{0} bytes_acked:{0}\n"
+    text = "".join(f"Fri Aug 21 12:00:0{dump} UTC 2026\n{line}".format(1000 * dump) for dump in (3, 4, 5))
+    (tmp_path / "dump.txt").write_text(text)
+    imports.write("ss", tmp_path / "dump.txt", tmp_path / "rec", host="edge")
+    file = tmp_path / "rec/sockets-000001.parquet"
+    rows = pq.read_table(file)
+    for first, place, told in ((6, 1, "0.00500"), (0, 1, "0.00200"), (6, 2, "0.00200")):
+        samples = pa.array(range(first, first + rows.num_rows), pa.int64())
+        at = rows.schema.get_field_index("sample")
+        file.unlink()
+        # Without the first segment nobody knows what was before.
+        file = tmp_path / f"rec/sockets-00000{place}.parquet"
+        pq.write_table(rows.set_column(at, rows.schema.field(at), samples), file)
+        [row] = overview.of(observed.Observed(Dataset(tmp_path / "rec"))).rows
+        assert row[:3] == ("cubic", "1", told), (first, place)
+
+
 def test_a_page_of_rows_without_connections_says_what_it_holds(tmp_path: Path) -> None:
     imports.write("nginx", DATA / "nginx/combined.log", tmp_path / "in")
     dataset = Dataset(tmp_path / "in")

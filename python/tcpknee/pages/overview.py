@@ -1,12 +1,13 @@
 """What a recording, an import or a capture comes to: a sentence, and a row for each congestion control.
 
 It counts what was seen: of a counter the difference of its last and first value, and the whole last value of a
-connection that came later than the first rows. Of one that only the first rows have, nothing can be said.
+connection that came later than the first sample, or the first rows. Of one that only these have, nothing can be said.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpknee import human
@@ -68,7 +69,7 @@ def _query(found: Observed, held: set[str]) -> str:
     keys = [name for name in source.key if name in held]
     name = "algorithm" if "algorithm" in held else "'all'"
     order = f"order by {source.time}"
-    is_new = f"min({source.time}) > (select min({source.time}) from {source.table})"
+    is_new = _is_new(found, held)
     grown = ", ".join(
         f"last({one} {order}) filter ({one} is not null) "
         f"- case when {is_new} then 0 else first({one} {order}) filter ({one} is not null) end as {one}"
@@ -86,6 +87,20 @@ def _query(found: Observed, held: set[str]) -> str:
         f"(select (max(last_ns) - min(first_ns)) / 1e9 from one) as whole, median(srtt_us) as srtt_us, {sums} "
         f"from one group by name order by bytes_acked desc nulls last, connections desc"
     )
+
+
+def _is_new(found: Observed, held: set[str]) -> str:
+    """Whether a connection began after the table did: of a recording that has its beginning, where no first sample has
+    it, which may have had none at all; else where it came later than the first rows."""
+    source = found.source
+    assert source is not None
+    later = f"min({source.time}) > (select min({source.time}) from {source.table})"
+    has_beginning = (Path(found.dataset.path) / f"{source.table}-000001.parquet").exists()
+    if "sample" not in held or not has_beginning:
+        return later
+    # Rows of imports tell no sample.
+    counts = f"(select count(sample) from {source.table}) > 0"
+    return f"(case when {counts} then coalesce(min(sample), 1) > 0 else {later} end)"
 
 
 def _sum(groups: list[dict[str, Any]]) -> dict[str, Any]:
