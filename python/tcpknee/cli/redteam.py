@@ -28,7 +28,11 @@ _TAKEN = completion.of(completion.algorithms, files=True)
     help="Simulations of the search, which ends with the 64 scenarios that reach them.",
 )
 @click.option(
-    "--budget", metavar="TIME", default="5min", show_default=True, help="Time after which it stops, and says so."
+    "--budget",
+    metavar="TIME",
+    default="5min",
+    show_default=True,
+    help="Time after which it searches no further, and says so; what it found by then is still checked.",
 )
 @click.option("--seed", type=Whole(0, SEED_MAX >> 1), default=1, show_default=True, help="Of all that is drawn.")
 @click.option(

@@ -15,6 +15,8 @@ from .objectives import EVERY, Objective
 
 BATCH = 64
 """Cases between two choices: of one size whatever the number of workers, so that the choices are the same."""
+PART = 8
+"""Of a batch, between two looks at the time; it changes no result."""
 
 _ENOUGH, _ENOUGH_OF_KEY = 12, 6
 """Finds of an objective, or of a knob of one, after which it rests: there are others."""
@@ -76,12 +78,16 @@ def sought(sides: Sides, *, runs: int, seed: int, until: float, on_all: OnAll) -
     made = 0
     while made < runs and time.monotonic() < until:
         batch = [_next(list(arms.values()), chance) for _ in range(BATCH)]
-        title = f"{made:,} of {runs:,} runs, {sum(arm.finds for arm in arms.values())} finds so far; this batch"
-        for answers, count in on_all(title, all_judged, [(sides, seed, asked) for asked in batch]):
-            made += count
-            for place, (asked, (score, _)) in enumerate(answers.items()):
-                arm = arms[asked.objective, asked.key]
-                arm.gains += arm.keep(score, asked) and score >= 1 and place == 0
+        for begin in range(0, BATCH, PART):
+            if made and time.monotonic() >= until:
+                break
+            title = f"{made:,} of {runs:,} runs, {sum(arm.finds for arm in arms.values())} finds so far; these"
+            part = batch[begin : begin + PART]
+            for answers, count in on_all(title, all_judged, [(sides, seed, asked) for asked in part]):
+                made += count
+                for place, (asked, (score, _)) in enumerate(answers.items()):
+                    arm = arms[asked.objective, asked.key]
+                    arm.gains += arm.keep(score, asked) and score >= 1 and place == 0
     every = ([asked for score, asked in sorted(arm.best.values(), key=_score) if score >= 1] for arm in arms.values())
     return Sought([questions for questions in every if questions], made, made < runs)
 
