@@ -86,6 +86,15 @@ def test_counters_of_a_connection_older_than_the_recording_are_differences_and_o
     assert old["retransmit_pct"] == pytest.approx(10) and new["retransmit_pct"] == pytest.approx(100 * 2 / 30)
 
 
+@pytest.mark.parametrize(("name", "acked"), [("sockets-000001", 4000), ("sockets-000002", 1000)])
+def test_counters_are_whole_where_the_first_dumps_of_a_whole_recording_had_no_connection(
+    tmp_path: Path, name: str, acked: int
+) -> None:
+    """Where its first segment is gone, nobody knows what was before."""
+    [found] = rows_of(recording(tmp_path / "rec", [sample(2), sample(3)], name))
+    assert found["bytes_acked"] == acked
+
+
 def test_retransmissions_of_a_fin_make_no_share_above_100(tmp_path: Path) -> None:
     """They are in total_retrans and not in data_segs_out, of Linux as of the simulator."""
     more = {"data_segs_out": 13, "total_retrans": 4, "bytes_acked": 1001}

@@ -84,19 +84,23 @@ def expression(place: Place, held: Sequence[str]) -> str:
     return f"coalesce({', '.join([*told, literal(place.name)])})"
 
 
-def of_sockets(ask: Ask, place: Place, relation: str, held: Sequence[str], settings: str | None) -> list[Boot]:
-    """Those of a recording or an import."""
+def of_sockets(
+    ask: Ask, place: Place, relation: str, held: Sequence[str], settings: str | None, *, has_beginning: bool = False
+) -> list[Boot]:
+    """Those of a recording or an import. `has_beginning`: of a recording nothing was taken away, so that a host without
+    rows of the first dump had no connection then."""
     mono = "t_mono_ns" in held
     time = "coalesce(t_mono_ns, t_unix_ns)" if mono else "t_unix_ns"
     shift = "max(t_unix_ns - t_mono_ns) - min(t_unix_ns - t_mono_ns)" if mono else "0"
     clocks = "count(t_mono_ns)" if mono else "0"
+    sampled = "count(sample)" if "sample" in held else "0"
     words = {name: name if name in held else "cast(null as varchar)" for name in ("netns", "boot_id", "host")}
     boot = expression(place, held)
     rows = ask(
         f"select {boot} as boot, {words['netns']} as netns, any_value({words['boot_id']}) as boot_id, "
         f"any_value({words['host']}) as host, min({time}) as first, min(t_unix_ns) as begin_ns, "
         f"max(t_unix_ns) as end_ns, count(*) as n, {shift} as moved, count(cookie) as cookies, "
-        f"{clocks} as clocks "
+        f"{clocks} as clocks, {sampled} as sampled "
         f"from {relation} group by 1, 2"
     )
     dumps: dict[tuple[str, str | None], int] = {}
@@ -111,7 +115,8 @@ def of_sockets(ask: Ask, place: Place, relation: str, held: Sequence[str], setti
         }
     told = _settings(ask, settings)
     found = []
-    for boot, netns, boot_id, host, first, begin, end, count, moved, cookies, clocks in rows:
+    for boot, netns, boot_id, host, first, begin, end, count, moved, cookies, clocks, sampled in rows:
+        before = first is not None and has_beginning and sampled > 0
         host_id, kernel = told.get(boot_id, (None, None))
         found.append(
             Boot(
@@ -122,7 +127,7 @@ def of_sockets(ask: Ask, place: Place, relation: str, held: Sequence[str], setti
                 host=host,
                 kernel=kernel,
                 tags=tagged(place.tags),
-                first_dump_ns=dumps.get((boot, netns), -1 if first is None else int(first)),
+                first_dump_ns=dumps.get((boot, netns), -1 if first is None else int(first) - int(before)),
                 begin_unix_ns=begin,
                 end_unix_ns=end,
                 rows=count,

@@ -120,7 +120,12 @@ def _boots(database: duckdb.DuckDBPyConnection, folder: Folder) -> list[Boot]:
         if (name in _NUMBERS and kind == "VARCHAR") or (name in _TIMES and kind in ("FLOAT", "DOUBLE")):
             raise RunFolderError(f"{folder.path}: sockets: got {name} as {kind}; expected whole numbers.")
     return boots.of_sockets(
-        lambda query: database.execute(query).fetchall(), folder, view, held, folder.views.get("settings")
+        lambda query: database.execute(query).fetchall(),
+        folder,
+        view,
+        held,
+        folder.views.get("settings"),
+        has_beginning=(folder.path / "sockets-000001.parquet").exists(),
     )
 
 
