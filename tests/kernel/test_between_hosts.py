@@ -138,6 +138,7 @@ def is_sending(lab: Lab) -> bool:
 HOSTS = ("--engine", "hosts", "--sender", "a", "--receiver", "b", "-q")
 
 
+@pytest.mark.timed
 def test_a_scenario_runs_between_two_hosts_over_ssh(servers: Servers, tmp_path: Path) -> None:
     done = servers.knee(servers.folder / "path.toml", *HOSTS, "--out", tmp_path / "run")
     assert done.returncode == 0, done.stderr
