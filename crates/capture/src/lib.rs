@@ -14,7 +14,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-pub use ring::{MOST_ROOM_BYTES, Ring};
+pub use ring::Ring;
 
 /// A packet as a host's network layer had it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -17,7 +17,7 @@ use super::{Captured, Packet, Wanted};
 /// hold the longest headers of IPv6 and TCP (40 + 60).
 const FRAME_BYTES: usize = 192;
 /// Of the kernel's memory for one host.
-pub const MOST_ROOM_BYTES: u64 = 256 << 20;
+const MOST_ROOM_BYTES: u64 = 256 << 20;
 
 /// The kernel gets memory in pieces of this size, each of which holds whole frames.
 const BLOCK_BYTES: usize = 1 << 16;
@@ -126,7 +126,7 @@ impl Ring {
         address.sll_family = libc::AF_PACKET as u16;
         address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
         address.sll_ifindex = index as i32;
-        // SAFETY: the address outlives the call, and its size is told.
+        // SAFETY: the address outlives the call, and the size is its own.
         let bound = unsafe {
             libc::bind(
                 ring.socket.as_raw_fd(),
@@ -244,7 +244,7 @@ fn calendar_ns() -> i128 {
 }
 
 fn set<T>(socket: &OwnedFd, level: i32, option: i32, value: &T) -> io::Result<()> {
-    // SAFETY: the value outlives the call, and its size is told.
+    // SAFETY: the value outlives the call, and the size is its own.
     let set = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),

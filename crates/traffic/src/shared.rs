@@ -31,6 +31,21 @@ impl Progress {
     }
 }
 
+/// Zeros for that many values, in memory that all processes forked from now on see. It stays until the process ends.
+pub(crate) fn zeros<T>(count: usize) -> io::Result<NonNull<T>> {
+    let bytes = NonZeroUsize::new(count * size_of::<T>()).expect("not zero");
+    // SAFETY: a fresh anonymous mapping, wherever the kernel puts it.
+    let base = unsafe {
+        mmap_anonymous(
+            None,
+            bytes,
+            ProtFlags::PROT_READ | ProtFlags::PROT_WRITE,
+            MapFlags::MAP_SHARED,
+        )
+    }?;
+    Ok(base.cast())
+}
+
 /// One [`Progress`] per connection, shared by the processes forked after it was made.
 #[derive(Clone, Copy, Debug)]
 pub struct Shared {
@@ -46,18 +61,8 @@ unsafe impl Sync for Shared {}
 impl Shared {
     /// Memory for that many connections; it stays until the process ends.
     pub fn new(count: usize) -> io::Result<Shared> {
-        let bytes = NonZeroUsize::new(count.max(1) * size_of::<Progress>()).expect("not zero");
-        // SAFETY: a fresh anonymous mapping, wherever the kernel puts it.
-        let base = unsafe {
-            mmap_anonymous(
-                None,
-                bytes,
-                ProtFlags::PROT_READ | ProtFlags::PROT_WRITE,
-                MapFlags::MAP_SHARED,
-            )
-        }?;
         Ok(Shared {
-            base: base.cast(),
+            base: zeros(count.max(1))?,
             count,
         })
     }

@@ -1,13 +1,13 @@
-//! When a run begins: its processes say that they are there, and are told.
+//! When a run begins. Its processes say that they are ready, and then get the time.
 
 use std::io;
-use std::num::NonZeroUsize;
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous};
+
+use crate::shared::zeros;
 
 /// How often who waits looks.
 const LOOK_MS: u8 = 1;
@@ -34,17 +34,7 @@ unsafe impl Sync for Start {}
 impl Start {
     /// Memory for one; it stays until the process ends.
     pub fn new() -> io::Result<Start> {
-        let bytes = NonZeroUsize::new(size_of::<Told>()).expect("not zero");
-        // SAFETY: a fresh anonymous mapping, wherever the kernel puts it.
-        let told = unsafe {
-            mmap_anonymous(
-                None,
-                bytes,
-                ProtFlags::PROT_READ | ProtFlags::PROT_WRITE,
-                MapFlags::MAP_SHARED,
-            )
-        }?;
-        Ok(Start(told.cast()))
+        Ok(Start(zeros(1)?))
     }
 
     fn told(&self) -> &Told {
