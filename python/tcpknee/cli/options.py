@@ -185,7 +185,7 @@ _OF_ENGINES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("until_decided", "budget", "pause"), _REAL_TIME),
     **dict.fromkeys(("bpf", "measure"), ("kernel",)),
     "allow_host_settings": ("kernel", "hosts"),
-    "capture": ("kernel", "guest", "hosts"),
+    "capture": engines.OF_KERNELS,
     "programs_as_root": ("kernel", "guest"),
 }
 """Options that are for some engines alone, and for which."""

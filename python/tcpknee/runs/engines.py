@@ -22,6 +22,9 @@ NAMES = ("sim", "kernel", "guest", "hosts")
 """sim: the packet-level simulator, the default. kernel: the host's own TCP stack in a lab. guest: that of another
 kernel, in a lab within a guest of virtual time. hosts: those of two hosts of the user's, over the path between them."""
 
+OF_KERNELS = NAMES[1:]
+"""Those that run the TCP of real kernels. What the simulator did it can do again."""
+
 LAB_SECONDS = 1.5
 """What a lab needs beside its scenario's duration: interpreters, namespaces, the end of connections."""
 

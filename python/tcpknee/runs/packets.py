@@ -10,10 +10,6 @@ from tcpknee import _core, human
 from tcpknee.errors import UsageError
 from tcpknee.writing import cannot_write
 
-HOSTS = ("sender", "receiver")
-ENGINES = ("kernel", "guest", "hosts")
-"""Those that may capture packets; the simulator repeats its own."""
-
 _LEAST_BYTES, _MOST_BYTES = 64 << 10, 256 << 20
 """Of memory at a host: of the kernel's pieces one at least (`crates/capture/src/ring.rs`)."""
 
@@ -22,9 +18,9 @@ def room_bytes(capture: str, engine: str) -> int:
     """The memory for packets at each host that was asked for; 0: none. Raises `UsageError`."""
     if not capture:
         return 0
-    if engine not in ENGINES:
+    if engine == "sim":
         raise UsageError(
-            f"capture: got {capture} with the engine {engine}; expected one of {', '.join(ENGINES)}. The packets of a "
+            f"capture: got {capture} with the engine {engine}; expected one of kernel, guest, hosts. The packets of a "
             "simulated run need no capture: knee export RUN --format pcapng."
         )
     size = human.bytes_of(capture)
