@@ -19,6 +19,16 @@ from tcpknee.runs import summary as summaries
 from tcpknee.runs.summary import summarise
 
 
+@given(st.floats(1, 1e5))
+def test_quantile_of_students_t_is_scipys(degrees: float) -> None:
+    assert stats.t_quantile(degrees) == pytest.approx(scipy_stats.t.ppf(0.975, degrees), rel=1e-9)
+
+
+@pytest.mark.parametrize("degrees", [1, 2, 1e6, 1e9, math.inf])
+def test_quantile_of_one_and_of_very_many_degrees(degrees: float) -> None:
+    assert stats.t_quantile(degrees) == pytest.approx(scipy_stats.t.ppf(0.975, degrees), rel=2e-6)
+
+
 def test_interval_of_three_values_is_students_t() -> None:
     # mean 2, s = 1, t(0.975, 2) = 0.95 / sqrt(2 * 0.975 * 0.025) = 4.302653, half = 4.302653 / sqrt(3)
     found = stats.estimate([1.0, 2.0, 3.0])

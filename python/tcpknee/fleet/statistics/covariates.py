@@ -7,9 +7,10 @@ import math
 import numpy as np
 
 from tcpknee.errors import UsageError
+from tcpknee.evidence.stats import t_quantile
 
 from .bins import Floats
-from .intervals import Interval, t_quantile
+from .intervals import Interval
 from .sequence import Moments
 
 

@@ -10,9 +10,10 @@ from typing import Literal
 import numpy as np
 
 from tcpknee.errors import UsageError
+from tcpknee.evidence.stats import t_quantile
 
 from .bins import Floats
-from .intervals import Interval, t_quantile
+from .intervals import Interval
 
 Noninferiority = Literal["no worse", "worse", "undecided"]
 

@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tcpknee.errors import UsageError
+from tcpknee.evidence.stats import t_quantile
 
 from .bins import Floats
 from .degrees import degrees_of
 from .hashes import Hashes, poisson_weights
 from .tally import Tally
 
-LEVEL = 0.95
 RESAMPLES = 1000
 FEW = 30
 """Clusters below which an interval is not to be trusted."""
@@ -114,14 +114,6 @@ def difference(a: Tally, b: Tally, p: float | None = None, *, seed: int = 0, res
 def ratio(a: Tally, b: Tally, p: float | None = None, *, seed: int = 0, resamples: int = RESAMPLES) -> Interval:
     """The quantile (None: the mean) of a over that of b. NaN where one of them is not above 0."""
     return _compared(a, b, p, True, seed, resamples)
-
-
-@lru_cache(maxsize=4096)
-def t_quantile(degrees: float) -> float:
-    """Half the width of a 95 % interval in standard errors."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(degrees, 0.5 + LEVEL / 2))
 
 
 @dataclass(frozen=True)

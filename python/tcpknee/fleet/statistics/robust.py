@@ -8,8 +8,10 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from tcpknee.evidence.stats import t_quantile
+
 from .bins import Floats
-from .intervals import Interval, t_quantile
+from .intervals import Interval
 
 
 def contrast(columns: Floats, outcome: Floats, clusters: npt.NDArray[np.intp], of: Floats) -> Interval:

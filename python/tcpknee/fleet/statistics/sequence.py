@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tcpknee.evidence.stats import LEVEL, t_quantile
+
 from .bins import Floats
-from .intervals import FEW, LEVEL, Interval, t_quantile
+from .intervals import FEW, Interval
 
 
 @dataclass(frozen=True)
