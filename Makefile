@@ -9,6 +9,8 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 # cargo shows its progress; pip speaks only of what fails.
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Thousands of commands start in the tests: without bytecode each compiles its modules again, for 0.2 s.
+unexport PYTHONDONTWRITEBYTECODE
 
 # How the core is built: `release` to be used, `dev` with every check in it, for the tests. $(VENV)/.core holds the name.
 PROFILE ?= dev
