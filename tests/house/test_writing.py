@@ -41,6 +41,7 @@ ELSEWHERE = {
     "crates/loader/src/lib.rs": "the BPF file system",
     "crates/loader/src/default_in.rs": "/proc/sys, and takes its notes in /run away again",
     "crates/link/src/tun.rs": "/dev/net/tun",
+    "crates/traffic/src/program.rs": "what a program prints, a file that it is given open, by its descriptor",
 }
 
 

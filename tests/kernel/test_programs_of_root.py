@@ -192,7 +192,7 @@ def test_the_option_is_for_root_and_a_lab(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(SCENARIO)
     words = [sys.executable, "-m", "tcpknee", "run", str(tmp_path / "s.toml"), "--programs-as-root"]
     ended = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert ended.returncode == 2 and "expected one that runs them, kernel or guest" in ended.stderr
+    assert ended.returncode == 2 and "expected one that runs them: kernel, guest or hosts" in ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -53,19 +53,6 @@ pub enum KernelError {
     #[error("the lab's {role}: {message}")]
     Child { role: String, message: String },
 
-    /// A server program did not listen in time.
-    #[error(
-        "flow.{group}.server: `{command}` has not begun to listen within {seconds} s{last_words}. \
-         Let it listen on the address {address} or on all, and stay in the foreground"
-    )]
-    NeverListened {
-        group: usize,
-        command: String,
-        seconds: u64,
-        address: std::net::Ipv4Addr,
-        last_words: String,
-    },
-
     /// A command cannot be run.
     #[error("flow.{group}.{role}: cannot run `{command}`: {why}")]
     Command {

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use knee_collect::KernelError;
+use knee_traffic::Ended;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
@@ -23,37 +24,6 @@ pub struct Child {
     pub pid: Pid,
     report: Option<OwnedFd>,
     ended: Option<Ended>,
-}
-
-/// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    Exited(i32),
-    Killed(i32),
-}
-
-impl Ended {
-    /// In words: "was ended by SIGKILL".
-    pub fn words(self) -> String {
-        match self {
-            Ended::Exited(code) => format!("ended with exit code {code}"),
-            Ended::Killed(signal) => match Signal::try_from(signal) {
-                Ok(signal) => format!("was ended by {signal}"),
-                Err(_) => format!("was ended by signal {signal}"),
-            },
-        }
-    }
-}
-
-/// Looks whether a process has ended, without waiting.
-pub(super) fn poll(pid: Pid) -> Option<Ended> {
-    match waitpid(pid, Some(WaitPidFlag::WNOHANG)) {
-        Ok(WaitStatus::Exited(_, code)) => Some(Ended::Exited(code)),
-        Ok(WaitStatus::Signaled(_, signal, _)) => Some(Ended::Killed(signal as i32)),
-        // It was waited for elsewhere, which nobody does.
-        Err(nix::Error::ECHILD) => Some(Ended::Exited(0)),
-        _ => None,
-    }
 }
 
 /// The first process of a PID namespace inherits the others' children. Takes leave
@@ -132,7 +102,7 @@ impl Child {
     /// Has it ended? Does not wait.
     pub fn poll(&mut self) -> Option<Ended> {
         if self.ended.is_none() {
-            self.ended = poll(self.pid);
+            self.ended = Ended::poll(self.pid);
         }
         self.ended
     }

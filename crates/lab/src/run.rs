@@ -23,6 +23,7 @@ use cpu::Cpu;
 pub use moment::Moment;
 pub use options::Options;
 use programs::Programs;
+pub(crate) use programs::output_name;
 
 use crate::packets::{self, Captures};
 pub use crate::repetition::Output;
@@ -83,7 +84,7 @@ fn refuse_blocking(cell: &Cell) -> Result<(), KernelError> {
 }
 
 /// Programs make their sockets themselves.
-fn refuse_buffers(cell: &Cell) -> Result<(), KernelError> {
+pub(crate) fn refuse_buffers(cell: &Cell) -> Result<(), KernelError> {
     for (group, flow) in cell.flows.iter().enumerate() {
         let asked = [
             (flow.sndbuf, "sndbuf"),
@@ -130,13 +131,24 @@ fn refuse_pacing(cell: &Cell) -> Result<(), KernelError> {
     })
 }
 
-/// What a generator says of its failure.
+/// What traffic says of its failure.
 fn told(error: traffic::Error) -> KernelError {
     match error {
         traffic::Error::System { what, source } => KernelError::System { what, source },
         traffic::Error::Unsupported { what, lacks, hint } => {
             KernelError::Unsupported { what, lacks, hint }
         }
+        traffic::Error::Command {
+            group,
+            role,
+            command,
+            why,
+        } => KernelError::Command {
+            group,
+            role,
+            command,
+            why,
+        },
         error @ traffic::Error::Connection { .. } => KernelError::Child {
             role: "connection".into(),
             message: error.to_string(),

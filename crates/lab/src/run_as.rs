@@ -134,20 +134,6 @@ impl Become {
     }
 }
 
-/// Descriptors beyond the standard three do not reach the program that is run next.
-pub(super) fn close_others_at_exec() -> io::Result<()> {
-    // SAFETY: a system call on numbers.
-    let closed = unsafe {
-        libc::syscall(
-            libc::SYS_close_range,
-            3,
-            libc::c_uint::MAX,
-            libc::CLOSE_RANGE_CLOEXEC,
-        )
-    };
-    check(closed as libc::c_int)
-}
-
 fn prctl(option: libc::c_int, value: libc::c_ulong) -> io::Result<()> {
     const NONE: libc::c_ulong = 0;
     // SAFETY: a system call on numbers.

@@ -177,19 +177,7 @@ impl Folder {
     /// # Errors
     /// The name is taken, or the file cannot be made.
     pub fn create(&self, name: &str, readers: Readers) -> Result<File, Error> {
-        self.create_for(OFlag::O_RDWR, name, readers)
-    }
-
-    /// The same for a program that is handed it: it can write behind what is there, and not read.
-    ///
-    /// # Errors
-    /// There is one of that name, or it cannot be made.
-    pub fn create_for_appending(&self, name: &str, readers: Readers) -> Result<File, Error> {
-        self.create_for(OFlag::O_WRONLY | OFlag::O_APPEND, name, readers)
-    }
-
-    fn create_for(&self, access: OFlag, name: &str, readers: Readers) -> Result<File, Error> {
-        let flags = access | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW;
+        let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW;
         let file = openat(
             &self.fd,
             name,

@@ -17,6 +17,15 @@ pub enum Error {
         hint: String,
     },
 
+    /// A command of the scenario's cannot be run.
+    #[error("flow.{group}.{role}: cannot run `{command}`: {why}")]
+    Command {
+        group: usize,
+        role: &'static str,
+        command: String,
+        why: String,
+    },
+
     /// A connection broke.
     #[error("flow {number} failed: {source}")]
     Connection { number: u32, source: io::Error },

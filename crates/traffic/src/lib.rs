@@ -5,6 +5,7 @@
 //! `generator` is a side, with a `connection` for each of its ends; `socket`
 //! makes these with the scenario's options; `ends` says how they find each
 //! other, `strangers` are those who have not said yet who they are; `shared` is what a sampler sees of them meanwhile.
+//! `program` is one of the user's own, which opens its own connections.
 
 mod clock;
 mod connection;
@@ -12,6 +13,7 @@ mod ends;
 mod error;
 mod generator;
 mod pinning;
+mod program;
 mod shared;
 mod socket;
 mod start;
@@ -22,6 +24,7 @@ pub use ends::{Addresses, Ends, GREETING_BYTES, Secret, greeted, greeting};
 pub use error::Error;
 pub use generator::{EndReport, Plan, generate};
 pub use pinning::{affinity, pin};
+pub use program::{Ended, Listeners, Program, Task, await_listener};
 pub use shared::{Progress, Shared};
 pub use socket::{Algorithm, Side, listen_at, socket};
 pub use start::Start;

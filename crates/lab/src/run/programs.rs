@@ -1,21 +1,20 @@
 //! The user's programs in a repetition: servers start before it, a client when its flow does.
 
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::time::Instant;
 
 use knee_clock::monotonic_ns;
 use knee_collect::KernelError;
 use knee_scenario::Cell;
 use knee_scenario::workload::Commands;
-use knee_store::folder::Folder;
+use knee_store::folder::{Folder, Readers};
+use knee_traffic::{Ended, Listeners, Program, Task, await_listener};
 use nix::unistd::Pid;
 
 use super::options::Options;
-use crate::program::Place;
-use crate::{Ended, Lab, Listeners, Program};
-
-/// How long a server program may take to listen.
-const SERVER_PATIENCE: Duration = Duration::from_secs(10);
+use super::told;
+use crate::{Lab, RunAs};
 
 /// The programs of a repetition under way.
 pub(super) struct Programs<'a> {
@@ -66,21 +65,14 @@ impl<'a> Programs<'a> {
     }
 
     fn start_server(&mut self, lab: &Lab, group: usize, command: &str) -> Result<(), KernelError> {
-        let file = self.output_file(group, "server");
-        let addresses = lab.addresses[group];
         lab.sender.enter()?;
         let before = Listeners::here();
-        let place = Place {
-            namespace: &lab.sender,
-            addresses,
-            cpus: &self.cell.sender.app_cpus,
-        };
-        let run_as = self.options.run_as.as_ref();
-        let mut program = Program::start("server", group, command, &place, run_as, &file)?;
-        let ready = crate::await_listener(&mut program, &before, addresses, SERVER_PATIENCE);
-        if let Err(error) = ready {
+        let mut program = self.run(lab, ("server", group, command))?;
+        if let Err(error) =
+            await_listener(&mut program, &before, lab.addresses[group].sender.into())
+        {
             program.stop();
-            return Err(error);
+            return Err(told(error));
         }
         self.started.push(program);
         Ok(())
@@ -98,17 +90,43 @@ impl<'a> Programs<'a> {
             self.clients.pop();
             let commands = self.cell.flows[group].workload.commands();
             let Commands { client, .. } = commands.expect("only flows with commands have clients");
-            let file = self.output_file(group, "client");
-            let place = Place {
-                namespace: &lab.receiver,
-                addresses: lab.addresses[group],
-                cpus: &self.cell.receiver.app_cpus,
-            };
-            let run_as = self.options.run_as.as_ref();
-            let program = Program::start("client", group, client, &place, run_as, &file)?;
+            lab.receiver.enter()?;
+            let program = self.run(lab, ("client", group, client))?;
             self.started.push(program);
         }
         Ok(())
+    }
+
+    /// Starts a program in the namespace that the caller is in.
+    fn run(
+        &self,
+        lab: &Lab,
+        (role, group, command): (&'static str, usize, &str),
+    ) -> Result<Program, KernelError> {
+        let host = match role {
+            "server" => &self.cell.sender,
+            _ => &self.cell.receiver,
+        };
+        let run_as = self.options.run_as.as_ref();
+        let task = Task {
+            role,
+            group,
+            command,
+            server: lab.addresses[group].sender.into(),
+            client: lab.addresses[group].receiver.into(),
+            cpus: &host.app_cpus,
+            hint: run_as.map_or_else(String::new, RunAs::hint),
+        };
+        let printed = self.output(group, role)?;
+        let become_user = run_as.map(RunAs::prepare).transpose()?;
+        let started = Program::start(&task, printed, |spawning| {
+            if let (Some(user), Some(become_user)) = (run_as, become_user) {
+                spawning.env_clear().envs(user.environment());
+                // SAFETY: system calls alone, which are allowed between fork and exec.
+                unsafe { spawning.pre_exec(move || become_user.now()) };
+            }
+        });
+        started.map_err(told)
     }
 
     /// When the next client starts, after the start of the run.
@@ -124,25 +142,10 @@ impl<'a> Programs<'a> {
 
     /// Refuses servers that have ended, and programs that print too much. Also of clients it is noted when they ended.
     pub(super) fn check(&mut self) -> Result<(), KernelError> {
-        for program in &mut self.started {
-            program.check_output()?;
-            let ended = program.poll();
-            if program.role == "server"
-                && let Some(ended) = ended
-            {
-                return Err(KernelError::Command {
-                    group: program.group,
-                    role: "server",
-                    command: program.command.clone(),
-                    why: format!(
-                        "it {} during the run{}",
-                        ended.words(),
-                        program.last_words()
-                    ),
-                });
-            }
-        }
-        Ok(())
+        self.started
+            .iter_mut()
+            .try_for_each(Program::check)
+            .map_err(told)
     }
 
     pub(super) fn pids(&self) -> impl Iterator<Item = Pid> + Clone {
@@ -194,17 +197,26 @@ impl<'a> Programs<'a> {
             wall_us: (until - program.started).as_micros() as i64,
             exit_code,
             signal,
-            output: program
-                .output
-                .file_name()
-                .map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+            output: self.file_name(program.group, program.role),
         }
     }
 
-    /// Where what a program prints is kept.
-    fn output_file(&self, group: usize, role: &str) -> PathBuf {
-        let Programs { cell, rep, .. } = self;
-        let name = format!("cell{}-rep{rep}-flow{group}-{role}.txt", cell.index);
-        self.options.output.join(name)
+    /// A new file for what a program prints; one of a repetition that was cut short goes.
+    fn output(&self, group: usize, role: &str) -> Result<File, KernelError> {
+        let path = self.options.output.join(self.file_name(group, role));
+        let made = Folder::of(&path).and_then(|(folder, name)| {
+            folder.remove(&name)?;
+            folder.create(&name, Readers::Own)
+        });
+        made.map_err(KernelError::system(format!("write {}", path.display())))
     }
+
+    fn file_name(&self, group: usize, role: &str) -> String {
+        output_name(self.cell, self.rep, group, role)
+    }
+}
+
+/// What the file is called that keeps what a program printed.
+pub(crate) fn output_name(cell: &Cell, rep: u32, group: usize, role: &str) -> String {
+    format!("cell{}-rep{rep}-flow{group}-{role}.txt", cell.index)
 }
