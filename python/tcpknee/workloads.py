@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 Counts = Literal["goodput", "completion", "requests", "programs"]
 
@@ -18,6 +19,11 @@ class Workload(TypedDict):
 def of(name: str) -> Workload:
     """A workload that only another version knows counts by its goodput."""
     return _known().get(name, {"counts": "goodput", "draws": False})
+
+
+def runs_programs(cell: Mapping[str, Any]) -> bool:
+    """Whether a flow of that cell is made by programs of the scenario's own."""
+    return any(of(flow["workload"])["counts"] == "programs" for flow in cell["flows"])
 
 
 @cache

@@ -155,7 +155,7 @@ def test_a_scenario_runs_between_two_hosts_over_ssh(servers: Servers, tmp_path: 
     assert all(row["rcvbuf_bytes"] for row in samples[10:])
     meta = json.loads((tmp_path / "run/run.json").read_text(encoding="utf-8"))
     named = {"sender": "a", "receiver": "b", "address": None, "port": 0}
-    assert meta["hosts"] == {**named, "netem": False, "allow_host_settings": False}
+    assert meta["hosts"] == {**named, "netem": False, "programs": False, "allow_host_settings": False}
     assert meta["labs"][0]["addresses"] == {"receiver": "10.77.2.2", "sender": "10.77.1.2"}
     measured = meta["repetitions"][0]["measured"]
     assert 0 < measured["path_rtt_us_least"] < 5_000

@@ -117,7 +117,11 @@ def test_hosts_are_asked_for_and_their_options_belong_to_the_engine() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('workload = "programs"\nclient = "true"', 'flow.0.workload = "programs"'),
+        ('workload = "programs"\nclient = "true"', 'flow.0.workload = "programs" without a server'),
+        (
+            'workload = "programs"\nserver = "true"\nclient = "true"\nrcvbuf = "1MiB"',
+            'flow.0.rcvbuf with workload = "programs"',
+        ),
         ("blocking = true", "flow.0.blocking = true"),
         ('pacing = "fq"', 'flow.0.pacing = "fq"'),
     ],
@@ -164,7 +168,7 @@ def begun(folder: Path, status: str, **hosts: object) -> Path:
     tcpknee.run(SHORT, out=folder)
     file = folder / "run.json"
     meta = json.loads(file.read_text(encoding="utf-8"))
-    names = {"sender": "evil", "receiver": "local", "address": None, "port": 0, "netem": False}
+    names = {"sender": "evil", "receiver": "local", "address": None, "port": 0, "netem": False, "programs": False}
     meta |= {"engine": "hosts", "status": status, "hosts": {**names, "allow_host_settings": False, **hosts}}
     file.write_text(json.dumps(meta), encoding="utf-8")
     return folder
@@ -201,13 +205,13 @@ def test_a_run_that_is_complete_needs_no_hosts_to_be_taken_up(tmp_path: Path) ->
 
 def test_of_several_engines_each_has_the_options_that_are_for_it() -> None:
     """And what is for none of them is refused."""
-    pair = {"sender": "local", "receiver": "local", "port": 7000, "netem": True}
+    pair = {"sender": "local", "receiver": "local", "port": 7000, "netem": True, "allow_programs": True}
     all_ = Options(engine="sim,kernel,hosts", pause="1s", budget="5GB", allow_host_settings=True, bpf=True, **pair)
     of_engine = {one.engines[0]: one for one in all_.by_engine()}
     for name, one in of_engine.items():
         api.check_engine(name, **one.of_engine)
     assert not of_engine["sim"].ending and of_engine["kernel"].ending.pause_sec == 1
-    assert of_engine["hosts"].of_engine["hosts"] == Pair("local", "local", port=7000, netem=True)
+    assert of_engine["hosts"].of_engine["hosts"] == Pair("local", "local", port=7000, netem=True, programs=True)
     assert [name for name, one in of_engine.items() if one.allow_host_settings] == ["kernel", "hosts"]
     (refused, _) = Options(engine="sim,guest", netem=True).by_engine()
     with pytest.raises(UsageError, match="hosts: got them with the engine sim"):
@@ -215,8 +219,8 @@ def test_of_several_engines_each_has_the_options_that_are_for_it() -> None:
 
 
 def test_what_goes_on_with_a_run_names_its_hosts() -> None:
-    options = Options(sender="a", receiver="b", port=7000, netem=True, allow_host_settings=True)
-    words = "knee run --allow-host-settings --sender a --receiver b --port 7000 --netem"
+    options = Options(sender="a", receiver="b", port=7000, netem=True, allow_programs=True, allow_host_settings=True)
+    words = "knee run --allow-host-settings --sender a --receiver b --port 7000 --netem --allow-programs"
     assert running.again(options) == words.split()
 
 

@@ -28,12 +28,24 @@ HELLO: dict[str, Any] = {
 PAGE = {"number": 0, "counts": [0, 0, 0, 0]}
 HISTOGRAM = {"count": 0, "sum": 0, "range": [(1 << 64) - 1, 0], "current": PAGE, "place": 0, "pages": []}
 REPORT = {"latency_us": HISTOGRAM, "writes": 1, "reads": None, "tcp_info": [1]}
+CONNECTION: dict[str, Any] = {"group": 0, "ends": [["10.0.0.1", 5201], ["::1", 40_000]], "congestion": "bbr"}
+PROGRAM: dict[str, Any] = {
+    "group": 0,
+    "role": "server",
+    "start_ns": -5,
+    "wall_us": 7,
+    "exit_code": None,
+    "signal": 15,
+    "printed": "ready",
+}
 DONE: dict[str, Any] = {
     "start_ns": 1,
     "ended_ns": 1,
     "progress": [[1, [1, None, None, None]]],
     "reports": [REPORT],
     "congestion": {"0": "reno"},
+    "connections": [CONNECTION],
+    "programs": [PROGRAM],
     "samples": 1,
     "missed": 0,
     "records_bytes": 0,
@@ -132,6 +144,12 @@ def test_what_a_helper_says_is_taken(saying: Saying) -> None:
             },
             "expected the least first",
         ),
+        ("done", {"done": {**DONE, "connections": [{**CONNECTION, "group": -1}]}}, r"done\.connections\[0\]\.group"),
+        ("done", {"done": {**DONE, "connections": [{**CONNECTION, "ends": [["x", 1], ["::1", 1]]}]}}, "an IP address"),
+        ("done", {"done": {**DONE, "programs": [{**PROGRAM, "role": "../x"}]}}, r"done\.programs\[0\]\.role"),
+        ("done", {"done": {**DONE, "programs": [{**PROGRAM, "start_ns": 1 << 62}]}}, "either way"),
+        ("done", {"done": {**DONE, "programs": [{**PROGRAM, "printed": "\ud800"}]}}, "text of Unicode"),
+        ("prepare", {"listening": {"ports": [], "everywhere": False, "servers": [[1 << 16]]}}, r"listening\.servers"),
         ("done", {"done": {name: value for name, value in DONE.items() if name != "congestion"}}, r"done\.congestion"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -136,7 +137,7 @@ def test_a_rate_trace_a_flows_own_rtt_and_hops_are_refused_with_netem() -> None:
 def test_the_text_of_a_run_says_what_was_set_whether_it_is_back_and_what_differs() -> None:
     one = {"setting": "eth0 qdisc", "was": "fq_codel", "is": "netem"}
     told = {
-        "sender": {"netem": [one], "as_before": True, "differs": []},
+        "sender": {"of_cells": [one], "as_before": True, "differs": []},
         "receiver": {"differs": ["receiver: gro is on, and the scenario says off"]},
     }
     session = {"hosts": told}
@@ -254,6 +255,58 @@ def test_a_host_listens_where_it_was_told_and_at_no_port_of_roots(asked: int, sa
     else:
         with pytest.raises(EngineError, match=f"receiver r: listens at port {said}; expected {expected}"):
             hosts._prepare(one, 0, 1)
+
+
+PROGRAMS = """
+title = "Programs"
+duration = "1s"
+repeat = 1
+[path]
+rate = "80Mbit/s"
+rtt = "20ms"
+[sender]
+initcwnd = 23
+[[flow]]
+algorithm = ["reno", "cubic"]
+workload = "programs"
+server = "iperf3 -s -p 443"
+client = "iperf3 -c {server} -p 443"
+"""
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [([[5201]], None), ([[443]], None), ([[22]], "port 22, which is one of root's"), ([], "got 0; expected 1")],
+)
+def test_a_server_listens_at_a_port_of_roots_where_its_command_names_it(told: Any, expected: str | None) -> None:
+    job = Job(api.parse(PROGRAMS, "f.toml"), PROGRAMS, "f.toml")
+    hosts = between.Hosts(job, *pair_of("192.0.2.2"), Pair("s", "r"))
+    if expected is None:
+        assert hosts._servers(told, 0) == told
+    else:
+        with pytest.raises(EngineError, match=expected):
+            hosts._servers(told, 0)
+
+
+def test_programs_get_the_congestion_control_of_a_cell_by_a_route_with_what_else_it_has() -> None:
+    there = THERE.rstrip("\n") + "\nsysctl net.ipv4.tcp_congestion_control = cubic\n"
+    job = Job(api.parse(PROGRAMS, "f.toml"), PROGRAMS, "f.toml", allow_host_settings=True, pair=Pair("s", "r"))
+    addresses = {"sender": "192.0.2.1", "receiver": "192.0.2.2"}
+    held = far_settings.HostSettings(job, pair_of("192.0.2.2"), addresses)
+    held._before = {"sender": there, "receiver": there}
+    held._windows = {"sender": {"kind": "route", "towards": "192.0.2.2", "initcwnd": 23}}
+    route = {"kind": "route", "towards": "192.0.2.2", "initcwnd": 23}
+    assert held._wanted(0) == {"sender": [{**route, "congctl": "reno"}]}
+    assert held._wanted(1) == {"sender": [route]}
+    alone = replace(job, allow_host_settings=False)
+    held = far_settings.HostSettings(alone, pair_of("192.0.2.2"), addresses)
+    held._before = {"sender": there, "receiver": there}
+    told: dict[str, dict[str, Any]] = {"sender": {"differs": []}, "receiver": {"differs": []}}
+    with pytest.raises(UsageError, match="got reno for programs; expected cubic, which is what sender s gives them"):
+        held._check_congestion(0, told)
+    held._check_congestion(1, told)
+    assert told == {"sender": {"differs": []}, "receiver": {"differs": []}}
+    assert held._wanted(1) == {}
 
 
 def test_roots_device_follows_from_an_address_that_ssh_knows_or_the_user_names(

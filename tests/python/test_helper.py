@@ -28,7 +28,17 @@ HELLO = {
     "allowed": [],
     "counters": {},
 }
-DONE = {"ended_ns": 1, "progress": [], "reports": [], "congestion": {}, "samples": 0, "missed": 0, "records_bytes": 0}
+DONE = {
+    "ended_ns": 1,
+    "progress": [],
+    "reports": [],
+    "congestion": {},
+    "connections": [],
+    "programs": [],
+    "samples": 0,
+    "missed": 0,
+    "records_bytes": 0,
+}
 PATH = {"rtt_us_least": 1, "rtt_us_median": 1, "rate_bits_per_sec": None, "retransmit_pct": None, "bytes": 0}
 PONG = {"n": 0, "monotonic_ns": 1, "realtime_ns": 1}
 

@@ -100,9 +100,9 @@ impl Change {
             Setting::Route {
                 towards,
                 initcwnd,
-                initrwnd,
+                congctl,
             } => {
-                let order = route::goal(*towards, *initcwnd, *initrwnd)?;
+                let order = route::goal(*towards, *initcwnd, congctl.as_deref())?;
                 (Place::Route(order), format!("route to {towards}"))
             }
         })

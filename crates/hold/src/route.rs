@@ -1,4 +1,4 @@
-//! The way to the other host: its device, and a route of its own with windows of ours, which is taken away again.
+//! The way to the other host: its device, and a route of its own with what we give it, which is taken away again.
 //! Source: Linux 6.18, include/uapi/linux/rtnetlink.h.
 
 use std::io;
@@ -15,7 +15,7 @@ const METRICS: u16 = 8;
 const CACHEINFO: u16 = 12;
 const VIA: u16 = 18;
 const INITCWND: u16 = 11;
-const INITRWND: u16 = 14;
+const CC_ALGO: u16 = 16;
 const TABLE_MAIN: u8 = 254;
 const UNICAST: u8 = 1;
 const SCOPE_LINK: u8 = 253;
@@ -87,25 +87,25 @@ fn device(index: u32) -> io::Result<String> {
     Ok(name.to_string_lossy().into_owned())
 }
 
-/// The route that gives the windows, as an order to the kernel.
+/// The route that gives connections that window and congestion control, as an order to the kernel.
 ///
 /// # Errors
 /// Nothing of the kind can be made, in words.
-pub fn goal(to: IpAddr, initcwnd: Option<u32>, initrwnd: Option<u32>) -> Result<Vec<u8>, String> {
+pub fn goal(to: IpAddr, initcwnd: Option<u32>, congctl: Option<&str>) -> Result<Vec<u8>, String> {
     let way = way(to).map_err(|error| format!("route to {to}: {error}."))?;
     if !way.is_unicast {
         return Err(format!(
-            "route to {to}: is an address of this very host, whose routes have no windows; leave initcwnd out."
+            "route to {to}: is an address of this very host, whose routes are the kernel's own; leave out what it would give."
         ));
     }
     let (family, address) = octets(to);
     let metrics = netlink::first(&way.attributes, METRICS).unwrap_or_default();
     let mut metrics = netlink::attributes(metrics);
-    for (kind, value) in [(INITCWND, initcwnd), (INITRWND, initrwnd)] {
-        if let Some(value) = value {
-            metrics.retain(|(one, _)| *one != kind);
-            metrics.push((kind, value.to_ne_bytes().to_vec()));
-        }
+    let window = initcwnd.map(|value| (INITCWND, value.to_ne_bytes().to_vec()));
+    let name = congctl.map(|name| (CC_ALGO, [name.as_bytes(), &[0]].concat()));
+    for (kind, value) in [window, name].into_iter().flatten() {
+        metrics.retain(|(one, _)| *one != kind);
+        metrics.push((kind, value));
     }
     let kept = |kind: &u16| [OIF, GATEWAY, PREFSRC, VIA].contains(kind);
     let kept: Vec<_> = (way.attributes.iter())

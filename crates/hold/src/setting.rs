@@ -14,6 +14,8 @@ const NETEM_LIMIT_PKTS: u32 = 10_000_000;
 const NETEM_DELAY_US: u64 = 60_000_000;
 /// Packets of a window that a route gives; 10,000 are 14 MB.
 const WINDOW_PKTS: u32 = 10_000;
+/// Of a congestion control's name: the kernel's TCP_CA_NAME_MAX, without the byte that ends it.
+const NAME_BYTES: usize = 15;
 
 /// A setting that is wanted. `towards`: the device through which the other host is reached.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -51,8 +53,9 @@ pub enum Setting {
         towards: IpAddr,
         #[serde(default)]
         initcwnd: Option<u32>,
+        /// The congestion control of connections by it.
         #[serde(default)]
-        initrwnd: Option<u32>,
+        congctl: Option<String>,
     },
 }
 
@@ -113,16 +116,17 @@ impl Setting {
                 }
             }
             Setting::Route {
-                initcwnd, initrwnd, ..
+                initcwnd, congctl, ..
             } => {
-                for (name, value) in [("initcwnd", initcwnd), ("initrwnd", initrwnd)] {
-                    if let Some(value) = *value {
-                        within(name, u64::from(value), 1, u64::from(WINDOW_PKTS))?;
-                    }
+                if let Some(window) = *initcwnd {
+                    within("initcwnd", u64::from(window), 1, u64::from(WINDOW_PKTS))?;
                 }
-                match initcwnd.or(*initrwnd) {
-                    Some(_) => Ok(()),
-                    None => Err("route: got no initcwnd and no initrwnd.".into()),
+                if let Some(name) = congctl {
+                    check_algorithm(name)?;
+                }
+                match initcwnd.is_some() || congctl.is_some() {
+                    true => Ok(()),
+                    false => Err("route: got no initcwnd and no congctl.".into()),
                 }
             }
         }
@@ -142,6 +146,16 @@ fn check_sysctl(name: &str, value: &str) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+fn check_algorithm(name: &str) -> Result<(), String> {
+    let usual = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    match (1..=NAME_BYTES).contains(&name.len()) && name.bytes().all(usual) {
+        true => Ok(()),
+        false => Err(format!(
+            "congctl: got {name:?}; expected the name of a congestion control."
+        )),
+    }
 }
 
 fn one_of(what: &str, got: &str, names: &[(&str, &str, &str)]) -> Result<(), String> {
@@ -180,6 +194,7 @@ mod tests {
             r#"{"kind": "qdisc", "towards": "fd00::2", "qdisc": "fq", "options": {"limit": 10}}"#,
             r#"{"kind": "netem", "towards": "10.0.0.2", "delay_us": 20000, "limit_packets": 1000}"#,
             r#"{"kind": "route", "towards": "10.0.0.2", "initcwnd": 40}"#,
+            r#"{"kind": "route", "towards": "10.0.0.2", "congctl": "bbr"}"#,
         ] {
             assert_eq!(checked(text), Ok(()), "{text}");
         }
@@ -205,6 +220,9 @@ mod tests {
             r#"{"kind": "netem", "towards": "10.0.0.2", "loss_ppb": 1000000001, "limit_packets": 1}"#,
             r#"{"kind": "route", "towards": "10.0.0.2"}"#,
             r#"{"kind": "route", "towards": "10.0.0.2", "initcwnd": 0}"#,
+            r#"{"kind": "route", "towards": "10.0.0.2", "congctl": ""}"#,
+            r#"{"kind": "route", "towards": "10.0.0.2", "congctl": "bbr/../x"}"#,
+            r#"{"kind": "route", "towards": "10.0.0.2", "congctl": "of_more_than_15_"}"#,
         ] {
             assert!(checked(text).is_err(), "{text}");
         }

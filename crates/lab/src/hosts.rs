@@ -1,5 +1,6 @@
 //! A repetition between two hosts of the user's: what their helpers said, as the rows of a run.
 
+use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
 use knee_capture::Captured;
@@ -12,7 +13,8 @@ use serde::Deserialize;
 use crate::packets;
 use crate::repetition::Output;
 use crate::rows::{self, Reports};
-use crate::sampler::Book;
+use crate::run::{output_name, refuse_buffers};
+use crate::sampler::{Book, Ends};
 
 /// In the place of a flow's number: the samples of the warm-up end here.
 const WARM: u32 = u32::MAX;
@@ -32,8 +34,59 @@ pub struct End {
     /// By flow number: bytes read, and when it was opened, established, complete and closed, since the start.
     progress: Vec<(u64, [Option<u64>; 4])>,
     reports: Vec<EndReport>,
+    /// Of programs; their numbers follow those of the flows.
+    connections: Vec<Connection>,
+    programs: Vec<Outcome>,
     #[serde(skip)]
     pub records: Vec<u8>,
+}
+
+/// A connection that a program opened: its ends at the sender's host and at the receiver's.
+#[derive(Debug, Deserialize)]
+struct Connection {
+    group: usize,
+    ends: Ends,
+}
+
+/// What became of a program.
+#[derive(Debug, Deserialize)]
+struct Outcome {
+    group: usize,
+    role: Role,
+    start_ns: i64,
+    wall_us: i64,
+    exit_code: Option<i64>,
+    signal: Option<i64>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Role {
+    Server,
+    Client,
+}
+
+impl Outcome {
+    /// `None`: the scenario has no such program.
+    fn row(&self, cell: &Cell, rep: u32) -> Option<knee_tables::Program> {
+        let commands = cell.flows.get(self.group)?.workload.commands()?;
+        let (role, command) = match self.role {
+            Role::Server => ("server", commands.server?),
+            Role::Client => ("client", commands.client),
+        };
+        Some(knee_tables::Program {
+            cell: cell.index as i32,
+            rep: rep as i32,
+            group: self.group as i32,
+            role,
+            command: command.to_owned(),
+            start_ns: self.start_ns,
+            wall_us: self.wall_us,
+            exit_code: self.exit_code,
+            signal: self.signal,
+            output: output_name(cell, rep, self.group, role),
+        })
+    }
 }
 
 /// Refuses what cannot be asked of hosts that are not ours to set.
@@ -59,12 +112,16 @@ pub fn check(cell: &Cell) -> Result<(), KernelError> {
             return refuse(format!("{side}.{key}, a model of a host,"), simulate);
         }
     }
+    refuse_buffers(cell)?;
     for (group, flow) in cell.flows.iter().enumerate() {
         if flow.blocking {
             return refuse(format!("flow.{group}.blocking = true"), simulate);
         }
-        if flow.workload.commands().is_some() {
-            return refuse(format!("flow.{group}.workload = \"programs\""), simulate);
+        if (flow.workload.commands()).is_some_and(|commands| commands.server.is_none()) {
+            return refuse(
+                format!("flow.{group}.workload = \"programs\" without a server"),
+                "Name the server's command: connections are found by the port at which it listens.",
+            );
         }
         if !flow.params.is_empty() {
             return refuse(
@@ -94,19 +151,40 @@ pub fn output(
     let shared = Shared::new(flows.len())
         .map_err(KernelError::system("make room for a repetition's flows"))?;
     let mut book = Book::new(cell, rep, &flows, shared, Vec::new());
+    let mut numbers = HashMap::new();
+    for connection in &sender.connections {
+        if cell.flows.get(connection.group).is_none() {
+            return Err(KernelError::Child {
+                role: "sender".into(),
+                message: "it tells of connections that the scenario does not have".into(),
+            });
+        }
+        let index = book.add_external(connection.group, connection.ends);
+        numbers.insert(connection.ends, index);
+    }
+    let of_receiver = |there: &Record<'_>| match there.index(flows.len()) {
+        Some(index) => Some(index),
+        None => {
+            let further = (there.number as usize).checked_sub(flows.len())?;
+            let connection = receiver.connections.get(further)?;
+            numbers.get(&connection.ends).copied()
+        }
+    };
     let mut far = records(&receiver.records).peekable();
     let mut body = vec![0; MESSAGE_BYTES];
     for record in records(&sender.records) {
         while let Some(there) =
             far.next_if(|there| there.t_ns <= record.t_ns.saturating_add(SAME_NS))
         {
-            if let Some(index) = there.index(flows.len()) {
-                let read = &shared.get(there.number).bytes_read;
-                read.fetch_max(there.read_bytes, Ordering::Relaxed);
+            if let Some(index) = of_receiver(&there) {
+                if index < flows.len() {
+                    let read = &shared.get(there.number).bytes_read;
+                    read.fetch_max(there.read_bytes, Ordering::Relaxed);
+                }
                 there.decoded(&mut body, |diag| book.receiver_was(index, diag));
             }
         }
-        match record.index(flows.len()) {
+        match record.index(flows.len() + sender.connections.len()) {
             Some(index) => record.decoded(&mut body, |diag| {
                 book.sender_was(index, record.t_ns, diag);
             }),
@@ -146,6 +224,11 @@ pub fn output(
     };
     let mut output = Output::default();
     rows::fill(book, reports, &mut output);
+    for outcome in sender.programs.iter().chain(&receiver.programs) {
+        if let Some(row) = outcome.row(cell, rep) {
+            output.programs.push(row);
+        }
+    }
     if let Some(captured) = captured {
         let captured = [read(captured[0], "sender")?, read(captured[1], "receiver")?];
         let into = (&mut output.packets, &mut output.warnings);
@@ -247,6 +330,8 @@ mod tests {
             ended_ns: 1_000_000_000,
             progress: vec![(999_999, [Some(1_000), Some(2_000), None, None])],
             reports: vec![EndReport::default()],
+            connections: Vec::new(),
+            programs: Vec::new(),
             records: records.concat(),
         }
     }
@@ -291,6 +376,54 @@ mod tests {
         sender.records = whole;
         let output = output(&cell(""), 0, &sender, &receiver, None).unwrap();
         assert_eq!(output.samples.bytes_read.len(), 3);
+    }
+
+    #[test]
+    fn connections_of_programs_are_flows_behind_the_scenarios_own() {
+        let text = "[[flow]]\nalgorithm = \"reno\"\nworkload = \"programs\"\nserver = \"s\"\nclient = \"c\"\n";
+        let cell = crate::testing::cell(&format!(
+            "duration = \"1s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"10ms\"\n[[flow]]\nalgorithm = \"reno\"\n{text}"
+        ));
+        let connection = |port| Connection {
+            group: 1,
+            ends: [
+                ("10.0.0.1".parse().unwrap(), 6399),
+                ("fd00::2".parse().unwrap(), port),
+            ],
+        };
+        let (mut sender, mut receiver) = both();
+        sender.connections = vec![connection(40_000), connection(40_001)];
+        // The receiver saw them the other way round, and one that the sender did not see.
+        receiver.connections = vec![connection(40_001), connection(40_000), connection(9)];
+        sender.records = [
+            record(100, 0, 0, 1_000),
+            record(100, 1, 0, 5_000),
+            record(100, 2, 0, 7_000),
+            record(900, 2, 0, 107_000),
+            record(950, 3, 0, 1),
+        ]
+        .concat();
+        receiver.records = [record(100, 1, 0, 0), record(100, 3, 0, 0)].concat();
+        receiver.programs = serde_json::from_str(
+            r#"[{"group": 1, "role": "client", "start_ns": 5, "wall_us": 7, "exit_code": 3, "signal": null, "printed": ""},
+                {"group": 0, "role": "client", "start_ns": 5, "wall_us": 7, "exit_code": 3, "signal": null}]"#,
+        )
+        .unwrap();
+        let found = output(&cell, 2, &sender, &receiver, None).unwrap();
+        assert_eq!(found.flows.group, [0, 1, 1]);
+        assert_eq!(found.flows.bytes_read[1..], [5_000, 107_000]);
+        assert_eq!(found.flows.goodput_bits_per_sec[2], 1_070_000.0);
+        assert!(found.programs.command.iter().eq(["c"]));
+        assert_eq!(found.programs.exit_code.get(0), Some(3));
+        assert!(
+            found
+                .programs
+                .output
+                .iter()
+                .eq(["cell0-rep2-flow1-client.txt"])
+        );
+        sender.connections[0].group = 2;
+        assert!(output(&cell, 2, &sender, &receiver, None).is_err());
     }
 
     #[test]

@@ -194,14 +194,19 @@ impl Book {
             .addresses
             .iter()
             .position(|addresses| own == addresses.sender)?;
-        let index = self.tracks.len();
+        let index = self.add_external(group, ends);
+        self.external.insert(ends, index);
+        Some(index)
+    }
+
+    /// A connection that a program opened gets the next number.
+    pub fn add_external(&mut self, group: usize, ends: Ends) -> usize {
         self.tracks.push(Track {
             group,
             external: Some(ends),
             ..Track::default()
         });
-        self.external.insert(ends, index);
-        Some(index)
+        self.tracks.len() - 1
     }
 
     fn take_receiver(&mut self, diag: &Diag<'_>) {

@@ -51,6 +51,8 @@ pub struct Prepare {
     pub port: u16,
     /// The address of this host by which the other one reaches it: to listen at.
     pub own: IpAddr,
+    /// The address of the other host.
+    pub other: IpAddr,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -87,4 +89,6 @@ pub struct Start {
     pub at_ns: u64,
     /// Where the far end of each `[[flow]]` listens, of those that this end opens.
     pub far: Vec<Option<SocketAddr>>,
+    /// The ports of the servers of programs, by `[[flow]]`.
+    pub servers: Vec<Vec<u16>>,
 }

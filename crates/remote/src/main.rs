@@ -10,12 +10,16 @@
 //! Root's captures packets (`capture`), where a run asks for it.
 //!
 //! `host` says what the host is and has counted; `path` answers and measures the path; `side` is one end of a
-//! repetition, `sampler` its samples.
+//! repetition, `sampler` its samples; `programs` are those of the user's, `connections` what they open, and
+//! `guard` ends them where the helper cannot.
 
 mod asked;
 mod capture;
+mod connections;
+mod guard;
 mod host;
 mod path;
+mod programs;
 mod said;
 mod sampler;
 mod side;
@@ -41,9 +45,13 @@ const SILENCE: Duration = Duration::from_secs(30);
 static HEARD_NS: AtomicU64 = AtomicU64::new(0);
 
 /// The first word is the folder that the helper was copied into, if it was: it goes at once, and the program stays in
-/// memory. So nothing is left, however this process ends. The word `hold`: this one is root's, and holds settings.
+/// memory. So nothing is left, however this process ends. The word `hold`: this one is root's, and holds settings;
+/// `guard`: this one ends what a helper leaves.
 fn main() {
     for word in std::env::args_os().skip(1) {
+        if word == "guard" {
+            return guard::watch(std::io::stdin().lock());
+        }
         if word == "hold" {
             std::process::exit(knee_hold::hold(std::io::stdin(), std::io::stdout()));
         }

@@ -10,8 +10,10 @@ use knee_traffic::EndReport;
 use nix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
+use crate::connections::Connection;
 use crate::host::{Counters, Facts};
 use crate::path::Measured;
+use crate::programs::Outcome;
 
 /// One line of its standard output.
 #[derive(Serialize)]
@@ -42,6 +44,8 @@ pub struct Listening {
     pub ports: Vec<Option<u16>>,
     /// At every address of the host, since the one that was named is none of its own.
     pub everywhere: bool,
+    /// The ports of the servers of programs, by `[[flow]]`.
+    pub servers: Vec<Vec<u16>>,
 }
 
 /// By this host's clocks.
@@ -62,6 +66,9 @@ pub struct Done {
     pub reports: Vec<EndReport>,
     /// What each connection ran, by flow number.
     pub congestion: BTreeMap<u32, String>,
+    /// Connections of programs; their flow numbers follow those of the scenario's flows.
+    pub connections: Vec<Connection>,
+    pub programs: Vec<Outcome>,
     /// Samples that were taken, and those left out because there was no time for them.
     pub samples: u64,
     pub missed: u64,

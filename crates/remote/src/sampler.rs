@@ -10,6 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 use knee_traffic::{Shared, read_option, read_tcp_info};
+use knee_uapi::netlink;
 
 /// In the place of a flow's number: the samples of the warm-up end here.
 const WARM: u32 = u32::MAX;
@@ -104,33 +105,42 @@ impl Records {
             let own = read_option(fd, libc::IPPROTO_TCP, TCP_CC_INFO, 64);
             let read = shared.get(number).bytes_read.load(Ordering::Relaxed);
             let of_algorithm = of_algorithm(number);
-            self.add(
-                t_ns,
-                number,
-                read,
-                &[(INFO, &info), (SKMEMINFO, &memory), (of_algorithm, &own)],
-            );
+            self.add(t_ns, number, read, |bytes| {
+                for (kind, value) in [(INFO, &info), (SKMEMINFO, &memory), (of_algorithm, &own)] {
+                    if !value.is_empty() {
+                        netlink::put(bytes, kind, value);
+                    }
+                }
+            });
+        }
+    }
+
+    /// One of a connection that a program opened, with all that sock_diag told of it.
+    pub fn add_told(&mut self, t_ns: u64, number: u32, attributes: &[u8]) {
+        if self.bytes.len() <= MOST_BYTES {
+            self.add(t_ns, number, 0, |bytes| {
+                netlink::each(attributes, |kind, value| {
+                    if [INFO, VEGASINFO, SKMEMINFO, DCTCPINFO, BBRINFO].contains(&kind) {
+                        netlink::put(bytes, kind, value);
+                    }
+                });
+            });
         }
     }
 
     /// The steady part begins.
     pub fn warm(&mut self, t_ns: u64) {
-        self.add(t_ns, WARM, 0, &[]);
+        self.add(t_ns, WARM, 0, |_| {});
     }
 
-    fn add(&mut self, t_ns: u64, number: u32, read: u64, attributes: &[(u16, &[u8])]) {
+    /// `put`: what puts the attributes there.
+    fn add(&mut self, t_ns: u64, number: u32, read: u64, put: impl FnOnce(&mut Vec<u8>)) {
         self.bytes.extend_from_slice(&t_ns.to_ne_bytes());
         self.bytes.extend_from_slice(&number.to_ne_bytes());
         let length_at = self.bytes.len();
         self.bytes.extend_from_slice(&[0; 4]);
         self.bytes.extend_from_slice(&read.to_ne_bytes());
-        for (kind, value) in attributes.iter().filter(|(_, value)| !value.is_empty()) {
-            self.bytes
-                .extend_from_slice(&(4 + value.len() as u16).to_ne_bytes());
-            self.bytes.extend_from_slice(&kind.to_ne_bytes());
-            self.bytes.extend_from_slice(value);
-            self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
-        }
+        put(&mut self.bytes);
         let length = (self.bytes.len() - length_at - 4) as u32;
         self.bytes[length_at..length_at + 4].copy_from_slice(&length.to_ne_bytes());
     }

@@ -14,7 +14,9 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::socket::{AddressFamily, SockaddrStorage, getsockname};
 
 use crate::asked::{PathAsked, Prepare, SideName, Start};
+use crate::connections::Connections;
 use crate::path;
+use crate::programs::Programs;
 use crate::said::{Done, Listening, Said, tell};
 use crate::sampler::{Open, Records, attribute_of};
 
@@ -37,6 +39,7 @@ struct Prepared {
     algorithms: Vec<Algorithm>,
     secret: Secret,
     listeners: Vec<Option<OwnedFd>>,
+    programs: Programs,
     /// Answers whoever measures the path, until it is told to stop.
     answering: Option<(EventFd, JoinHandle<()>)>,
 }
@@ -119,6 +122,7 @@ impl Side {
             ports.push(Some(port_of(&fd)?));
             listeners.push(Some(fd));
         }
+        let (programs, servers) = Programs::prepare(&cell, side, [asked.own, asked.other])?;
         let first = listeners.iter().flatten().next();
         let answering = match first.map(|fd| fd.try_clone()) {
             None => None,
@@ -139,9 +143,14 @@ impl Side {
             algorithms,
             secret: asked.secret,
             listeners,
+            programs,
             answering,
         });
-        Ok(Listening { ports, everywhere })
+        Ok(Listening {
+            ports,
+            everywhere,
+            servers,
+        })
     }
 
     /// Measures the path, and knows then where the other host is.
@@ -196,7 +205,12 @@ impl Prepared {
         }
     }
 
-    fn run(&self, asked: &Start, known: Option<IpAddr>, stop: &EventFd) -> Result<Done, String> {
+    fn run(
+        &mut self,
+        asked: &Start,
+        known: Option<IpAddr>,
+        stop: &EventFd,
+    ) -> Result<Done, String> {
         let shared = Shared::new(self.flows.len())
             .map_err(|error| format!("cannot share memory between threads: {error}"))?;
         let start = knee_traffic::Start::new()
@@ -222,17 +236,32 @@ impl Prepared {
             opened: Some(&opened),
             over: &over,
         };
-        let mut records = Records::default();
+        let mut watch = Watch {
+            cell: &self.cell,
+            flows: &self.flows,
+            algorithms: &self.algorithms,
+            start_ns: asked.at_ns,
+            open: &open,
+            shared,
+            records: Records::default(),
+            connections: Connections::new(self.side, &asked.servers)?,
+            programs: &mut self.programs,
+        };
         let (ended_ns, reports) = std::thread::scope(|scope| {
             let traffic = scope.spawn(|| knee_traffic::generate(&plan, stop.as_fd()));
-            let is_over = || traffic.is_finished();
-            let ended_ns = self.sample(asked.at_ns, &is_over, &open, shared, &mut records);
+            let ended_ns = watch.until_the_end(&|| traffic.is_finished());
             over.store(true, Ordering::Relaxed);
-            if !traffic.is_finished() {
-                tell(&Said::Over(ended_ns));
+            match &ended_ns {
+                Ok(ended_ns) if !traffic.is_finished() => tell(&Said::Over(*ended_ns)),
+                Ok(_) => {}
+                Err(_) => drop(stop.write(1)),
             }
             (ended_ns, traffic.join().expect("it does not panic"))
         });
+        let ended_ns = ended_ns?;
+        watch.programs.stop();
+        let programs = watch.programs.outcomes(watch.since_ns());
+        let (records, connections) = (watch.records, watch.connections.found);
         let reports = reports.map_err(|error| error.to_string())?;
         let since = |slot| Progress::when(slot).map(|ns| ns.saturating_sub(asked.at_ns));
         let progress = |flow: &Flow| {
@@ -253,56 +282,87 @@ impl Prepared {
             progress: self.flows.iter().map(progress).collect(),
             reports,
             congestion: open.congestion(),
+            connections,
+            programs,
             samples: records.count,
             missed: records.missed,
             records_bytes: records.bytes.len(),
             records: records.bytes,
         })
     }
+}
 
-    /// Until the duration is over, all work is done, or the traffic has ended. Returns when that was, since the start.
-    fn sample(
-        &self,
-        start_ns: u64,
-        is_over: &dyn Fn() -> bool,
-        open: &Open,
-        shared: Shared,
-        records: &mut Records,
-    ) -> u64 {
-        let _punctual = Punctual::request();
-        let end_ns = start_ns + self.cell.duration.0;
-        let interval_ns = self.cell.sample_interval.0;
-        let mut next_ns = start_ns + interval_ns;
-        let mut warm_ns = Some(start_ns + self.cell.warmup.0);
-        let since = || monotonic_ns().saturating_sub(start_ns);
+/// What samples, and looks after programs, while a repetition runs.
+struct Watch<'a> {
+    cell: &'a Cell,
+    flows: &'a [Flow],
+    algorithms: &'a [Algorithm],
+    start_ns: u64,
+    open: &'a Open,
+    shared: Shared,
+    records: Records,
+    connections: Connections,
+    programs: &'a mut Programs,
+}
+
+impl Watch<'_> {
+    fn since_ns(&self) -> u64 {
+        monotonic_ns().saturating_sub(self.start_ns)
+    }
+
+    /// One sample of everything.
+    fn take(&mut self) -> Result<(), String> {
+        let since_ns = || monotonic_ns().saturating_sub(self.start_ns);
         let of_algorithm =
             |number: u32| attribute_of(&self.algorithms[self.flows[number as usize].group].called);
+        (self.records).take(since_ns, self.open, self.shared, of_algorithm);
+        let (records, first) = (&mut self.records, self.flows.len());
+        (self.connections)
+            .each(|index, told| records.add_told(since_ns(), (first + index) as u32, told))
+    }
+
+    /// Is all work complete? Servers go on until they are ended.
+    fn is_done(&mut self) -> bool {
         let complete =
-            |flow: &Flow| Progress::when(&shared.get(flow.number).completed_ns).is_some();
+            |flow: &Flow| Progress::when(&self.shared.get(flow.number).completed_ns).is_some();
+        match self.programs.are_done() {
+            Some(done) => done && self.flows.iter().all(complete),
+            None => !self.flows.is_empty() && self.flows.iter().all(complete),
+        }
+    }
+
+    /// Until the duration is over, all work is done, or the traffic has ended. Returns when that was, since the start.
+    fn until_the_end(&mut self, is_over: &dyn Fn() -> bool) -> Result<u64, String> {
+        let _punctual = Punctual::request();
+        let end_ns = self.start_ns + self.cell.duration.0;
+        let interval_ns = self.cell.sample_interval.0;
+        let mut next_ns = self.start_ns + interval_ns;
+        let mut warm_ns = Some(self.start_ns + self.cell.warmup.0);
+        sleep_until(self.start_ns);
         loop {
-            // Nothing is said meanwhile: whatever goes to the front may share the path with what is measured.
-            let soonest_ns = next_ns
-                .min(monotonic_ns().max(start_ns) + LOOK_NS)
-                .min(end_ns);
-            sleep_until(warm_ns.map_or(soonest_ns, |ns| soonest_ns.min(ns)));
+            self.programs.look(self.cell, self.since_ns())?;
             let now_ns = monotonic_ns();
-            let all_done = !self.flows.is_empty() && self.flows.iter().all(complete);
-            if now_ns >= end_ns || all_done || is_over() {
-                records.take(since, open, shared, of_algorithm);
-                return since();
+            if now_ns >= end_ns || self.is_done() || is_over() {
+                self.take()?;
+                return Ok(self.since_ns());
             }
             if warm_ns.is_some_and(|ns| now_ns >= ns) {
                 warm_ns = None;
-                records.take(since, open, shared, of_algorithm);
-                records.warm(since());
+                self.take()?;
+                self.records.warm(self.since_ns());
             }
             if now_ns >= next_ns {
-                records.take(since, open, shared, of_algorithm);
+                self.take()?;
                 // Samples that could not be taken in time are left out, not made up.
                 let missed = monotonic_ns().saturating_sub(next_ns) / interval_ns;
-                records.missed += missed;
+                self.records.missed += missed;
                 next_ns += interval_ns * (1 + missed);
             }
+            // Nothing is said meanwhile: whatever goes to the front may share the path with what is measured.
+            let client_ns = (self.programs.next_start_ns()).map(|ns| self.start_ns + ns);
+            let wakes = [warm_ns, client_ns].into_iter().flatten();
+            let soonest_ns = next_ns.min(monotonic_ns() + LOOK_NS).min(end_ns);
+            sleep_until(wakes.fold(soonest_ns, u64::min));
         }
     }
 }

@@ -176,7 +176,7 @@ def is_given(option: str) -> bool:
     return click.get_current_context().get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE
 
 
-PAIR = ("sender", "receiver", "address", "port", "netem")
+PAIR = ("sender", "receiver", "address", "port", "netem", "allow_programs")
 """Options of the engine hosts."""
 
 _REAL_TIME = tuple(filter(engines.in_real_time, engines.NAMES))
@@ -186,7 +186,7 @@ _OF_ENGINES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("bpf", "measure"), ("kernel",)),
     "allow_host_settings": ("kernel", "hosts"),
     "capture": engines.OF_KERNELS,
-    "programs_as_root": ("kernel", "guest"),
+    "programs_as_root": ("kernel", "guest", "hosts"),
 }
 """Options that are for some engines alone, and for which."""
 
@@ -221,6 +221,7 @@ class Options:
     address: str | None = None
     port: int = 0
     netem: bool = False
+    allow_programs: bool = False
 
     @property
     def engines(self) -> list[str]:
@@ -255,7 +256,9 @@ class Options:
         if any(getattr(self, name) for name in PAIR):
             from tcpknee.runs.pair import Pair
 
-            found["hosts"] = Pair(self.sender or "", self.receiver or "", self.address, self.port, self.netem)
+            found["hosts"] = Pair(
+                self.sender or "", self.receiver or "", self.address, self.port, self.netem, self.allow_programs
+            )
         return found
 
 
@@ -281,7 +284,7 @@ def running_options(command: Command) -> Command:
             "--programs-as-root",
             is_flag=True,
             help="With --engine kernel or guest, as root: run a scenario's programs as root, and not as the user who "
-            "called sudo, or nobody.",
+            "called sudo, or nobody. With --engine hosts: also where ssh comes as root.",
         ),
         click.option(
             "--bpf",
@@ -303,6 +306,11 @@ def running_options(command: Command) -> Command:
 def planning_options(command: Command) -> Command:
     """Options of `run` and `compare`."""
     for option in (
+        click.option(
+            "--allow-programs",
+            is_flag=True,
+            help="With --engine hosts: run the scenario's programs there, as the user of the connection.",
+        ),
         click.option(
             "--netem",
             is_flag=True,

@@ -99,10 +99,17 @@ _RUN: Shape = {
 """Runs of before it came lack what is optional."""
 
 _SET: Shape = Optional([{"setting": TEXT, "was": TEXT, "is": OrNull(TEXT)}])
-_TOLD: Shape = Optional({"held": _SET, "netem": _SET, "as_before": Optional(FLAG), "differs": Optional([TEXT])})
+_TOLD: Shape = Optional({"held": _SET, "of_cells": _SET, "as_before": Optional(FLAG), "differs": Optional([TEXT])})
 
 _OF_HOSTS: Shape = {
-    "hosts": {"sender": TEXT, "receiver": TEXT, "address": OrNull(TEXT), "port": WHOLE, "netem": FLAG},
+    "hosts": {
+        "sender": TEXT,
+        "receiver": TEXT,
+        "address": OrNull(TEXT),
+        "port": WHOLE,
+        "netem": FLAG,
+        "programs": FLAG,
+    },
     "labs": Optional([{"sender": {"kernel": TEXT}, "receiver": {"kernel": TEXT}}]),
     "repetitions": Optional(
         [

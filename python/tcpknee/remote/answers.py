@@ -3,12 +3,13 @@ that host may say anything, and it goes into the tables and the folder of a run 
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import math
 from collections.abc import Mapping
 from typing import Any
 
-from tcpknee.shapes import FLAG, NUMBER, WHOLE, Every, Kind, Optional, OrNull, Shape, mistake
+from tcpknee.shapes import FLAG, NUMBER, WHOLE, Every, Kind, Optional, OrNull, Shape, mistake, one_of
 
 
 def _is_text(value: Any) -> bool:
@@ -22,9 +23,23 @@ def _is_up_to(most: int) -> Any:
     return lambda value: WHOLE.holds(value) and value <= most
 
 
+def _is_step(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 1 << 61
+
+
+def _is_address(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and bool(ipaddress.ip_address(value))
+    except ValueError:
+        return False
+
+
 _TEXT = Kind("text of Unicode", _is_text)
+_ADDRESS = Kind("an IP address", _is_address)
 _BYTE = Kind("a byte", _is_up_to(255))
 _TIME_NS = Kind("nanoseconds of less than a century", _is_up_to(1 << 61))
+_PORT = Kind("a port", _is_up_to((1 << 16) - 1))
+_STEP_NS = Kind("nanoseconds of less than a century, either way", _is_step)
 _AMOUNT = Kind("a number from 0 on", lambda value: NUMBER.holds(value) and value >= 0)
 
 _PAGE: Shape = {
@@ -60,7 +75,7 @@ _SAID: Mapping[str, Shape] = {
     "locked": OrNull({"who": _TEXT, "since_unix_s": Kind("seconds since 1970", _is_up_to(1 << 35))}),
     "settings": _TEXT,
     "recorded": {"files": Every(_TEXT)},
-    "listening": {"ports": [OrNull(Kind("a port", _is_up_to((1 << 16) - 1)))], "everywhere": FLAG},
+    "listening": {"ports": [OrNull(_PORT)], "everywhere": FLAG, "servers": [[_PORT]]},
     "path": {
         "rtt_us_least": _AMOUNT,
         "rtt_us_median": _AMOUNT,
@@ -83,6 +98,18 @@ _SAID: Mapping[str, Shape] = {
             }
         ],
         "congestion": Every(_TEXT),
+        "connections": [{"group": WHOLE, "ends": ((_ADDRESS, _PORT), (_ADDRESS, _PORT)), "congestion": _TEXT}],
+        "programs": [
+            {
+                "group": WHOLE,
+                "role": one_of("server", "client"),
+                "start_ns": _STEP_NS,
+                "wall_us": _TIME_NS,
+                "exit_code": OrNull(_BYTE),
+                "signal": OrNull(_BYTE),
+                "printed": _TEXT,
+            }
+        ],
         "samples": WHOLE,
         "missed": WHOLE,
         "records_bytes": WHOLE,

@@ -18,7 +18,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpknee import _core, algorithms, provenance
+from tcpknee import _core, algorithms, provenance, workloads
 from tcpknee.algorithms import naming
 from tcpknee.errors import MOST_LISTED, AlgorithmFailed, RunFolderError, ScenarioError, UsageError
 from tcpknee.human import suggest
@@ -334,9 +334,9 @@ def run_text(
         from . import guest
 
         meta["cells"] = guest.cautioned(meta["cells"])
-    has_programs = engine != "sim" and engines.runs_programs(scenario.cells)
+    has_programs = engine != "sim" and any(map(workloads.runs_programs, scenario.cells))
     user = None
-    if has_programs or programs_as_root:
+    if engine != "hosts" and (has_programs or programs_as_root):
         from . import run_as
 
         user = run_as.of_programs(programs_as_root)
@@ -346,6 +346,7 @@ def run_text(
         file,
         bpf=bpf,
         user=user if has_programs else None,
+        programs_as_root=programs_as_root,
         allow_host_settings=allow_host_settings,
         measure=tuple(measure),
         capture_bytes=packets.room_bytes(capture, engine),
@@ -380,7 +381,9 @@ def check_engine(
     if bpf and engine != "kernel":
         raise UsageError(f"bpf: got it with the engine {engine}; expected the engine kernel, which loads our builds.")
     if programs_as_root and engine == "sim":
-        raise UsageError("programs_as_root: got it with the engine sim; expected one that runs them, kernel or guest.")
+        raise UsageError(
+            "programs_as_root: got it with the engine sim; expected one that runs them: kernel, guest or hosts."
+        )
     if allow_host_settings and engine not in ("kernel", "hosts"):
         raise UsageError(
             f"allow_host_settings: got it with the engine {engine}; expected kernel or hosts, which have one."

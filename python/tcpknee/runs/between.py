@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
 import secrets
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from tcpknee.errors import Cancelled, EngineError, KernelUnsupported, TcpkneeError
+from tcpknee import workloads
+from tcpknee.errors import Cancelled, EngineError, KernelUnsupported, TcpkneeError, UsageError
 from tcpknee.remote.helper import PATIENCE_SEC, SLOWEST_BYTES_PER_SEC, Clock, Helper, helpers, listen, lock
 from tcpknee.remote.transport import LOCAL
 
@@ -28,6 +32,8 @@ from .pair import Pair
 
 _LEAD_NS = 300_000_000
 """From telling the hosts to start to the start: both must have heard by then."""
+
+_NUMBERS = re.compile(r"\d+")
 
 _EARLY_SEC = 0.5
 """How long the sender may go on when the receiver has seen all work done."""
@@ -86,17 +92,19 @@ class Hosts:
             raise EngineError(
                 f"the hosts listen for other flows than the scenario's: {ports}; expected one of them for each."
             )
+        servers = self._servers(listening["sender"]["servers"], index)
         far = {
             "sender": [self._far("receiver", port) for port in ports["receiver"]],
             "receiver": [self._far("sender", port) for port in ports["sender"]],
         }
         path = self._measure_path(far, index, rep)
-        devices = self._capture([port for both in ports.values() for port in both if port is not None])
+        of_flows = [port for both in ports.values() for port in both if port is not None]
+        devices = self._capture([*of_flows, *(port for of_group in servers for port in of_group)])
         before = {one.role: (one.compare_clocks(), one.ask("counters")) for one in pair}
         slowest_ns = max(clock.uncertainty_ns for clock, _ in before.values())
         start_ns = time.monotonic_ns() + _LEAD_NS + 4 * slowest_ns
         for one in reversed(pair):
-            one.tell("start", at_ns=start_ns + before[one.role][0].offset_ns, far=far[one.role])
+            one.tell("start", at_ns=start_ns + before[one.role][0].offset_ns, far=far[one.role], servers=servers)
         done = self._hear_out(index, start_ns, cancel, progress)
         after = {one.role: (one.compare_clocks(), one.ask("counters")) for one in pair}
         said = [(json.dumps(done[one.role]["said"]), done[one.role]["records"]) for one in pair]
@@ -106,14 +114,18 @@ class Hosts:
         except ValueError as error:
             raise EngineError(f"what a host said of its flows cannot be read: {error}.") from None
         found = tables.of_lab(output, self.cells[index]["samples"])
+        of_programs = done["sender"]["said"]["connections"]
+        flows = found["flows"].num_rows - len(of_programs)
         for one in pair:
             for name in ("progress", "reports"):
-                if (got := len(done[one.role]["said"][name])) != found["flows"].num_rows:
+                if (got := len(done[one.role]["said"][name])) != flows:
                     raise EngineError(
-                        f"{one.where}: done.{name}: got {got} flows; expected {found['flows'].num_rows}, as the "
-                        "scenario has."
+                        f"{one.where}: done.{name}: got {got} flows; expected {flows}, as the scenario has."
                     )
-        self._check_ran(index, done["sender"]["said"]["congestion"], found["flows"].to_pylist())
+        ran = done["sender"]["said"]["congestion"]
+        ran |= {str(flow): one["congestion"] for flow, one in enumerate(of_programs, start=flows)}
+        self._check_ran(index, ran, found["flows"].to_pylist())
+        found["programs"], failures = self._programs(found["programs"], done)
         self.host_settings.check()
         measured, warnings = _measured(before, after, done, path), list(output.warnings)
         warnings += _doubts(measured)
@@ -130,7 +142,40 @@ class Hosts:
             **({"captured_of": devices} if devices else {}),
         }
         packets = sum(value or 0 for value in found["flows"]["data_segs_out"].to_pylist())
-        return tables.with_note(found, {"data_packets": packets, "lab": lab, "warnings": warnings, "failures": []})
+        return tables.with_note(
+            found, {"data_packets": packets, "lab": lab, "warnings": warnings, "failures": failures}
+        )
+
+    def _servers(self, told: list[list[int]], index: int) -> list[list[int]]:
+        """The ports of each `[[flow]]`'s server, as the sender's helper says."""
+        groups = len(self.cells[index]["flows"])
+        shown = {name: value for name, value, *_ in self.cells[index]["describe"]}
+        if len(told) != groups:
+            raise EngineError(
+                f"{self.sender.where}: listening.servers: got {len(told)}; expected {groups}, one for each [[flow]]."
+            )
+        for group, ports in enumerate(told):
+            command = shown.get(f"flow.{group}.server", "")
+            for port in ports:
+                # A host may say anything, and root captures packets of these on the other one.
+                if port < 1024 and str(port) not in _NUMBERS.findall(command):
+                    raise EngineError(
+                        f"{self.sender.where}: flow.{group}.server listens at port {port}, which is one of root's and "
+                        "which its command does not name; expected one from 1024 on, or a command with that number."
+                    )
+        return told
+
+    def _programs(self, rows: pa.Table, done: Mapping[str, Mapping[str, Any]]) -> tuple[pa.Table, list[str]]:
+        """The table with what clients printed about themselves, and how some failed; what they printed is kept."""
+        from . import programs
+
+        with ExitStack() as stack:
+            folder = self.job.output or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tcpknee-")))
+            said = [one for role in ("sender", "receiver") for one in done[role]["said"]["programs"]]
+            printed = {(one["group"], one["role"]): one["printed"] for one in said}
+            for row in rows.to_pylist():
+                programs.keep(folder, row["output"], printed[row["group"], row["role"]])
+            return programs.read(rows, folder)
 
     def _capture(self, ports: Sequence[int]) -> dict[str, str]:
         """Begins to copy the packets of these ports; returns the device of each host."""
@@ -165,6 +210,7 @@ class Hosts:
             algorithms=called,
             port=self.pair.port,
             own=self.addresses[one.role],
+            other=self.addresses[{"sender": "receiver", "receiver": "sender"}[one.role]],
         )
         ports = listening["ports"]
         if len(ports) != (groups := len(self.cells[index]["flows"])):
@@ -277,6 +323,8 @@ def engine(job: Job) -> Iterator[Hosts]:
         for index in range(len(job.scenario.cells)):
             for name, (called, _, of_flow) in job.scenario.variants(index).items():
                 _check_algorithm(sender if of_flow else receiver, name, called)
+        if any(map(workloads.runs_programs, job.scenario.cells)):
+            _check_programs(job, (sender, receiver))
         capturing: Sequence[Helper] = ()
         if job.capture_bytes:
             capturing = stack.enter_context(helpers(job.pair.sender, job.pair.receiver, as_root=True))
@@ -298,6 +346,22 @@ def _check_algorithm(one: Helper, name: str, called: str) -> None:
             f'{one.where}: algorithm = "{name}": the host keeps "{called}" for root; any user may choose '
             f"{', '.join(allowed)}. Allow it there: net.ipv4.tcp_allowed_congestion_control."
         )
+
+
+def _check_programs(job: Job, pair: Sequence[Helper]) -> None:
+    """A file's commands run on hosts only where that is asked for, and as root only where that is asked for too."""
+    assert job.pair is not None
+    if not job.pair.programs:
+        raise UsageError(
+            f'{job.file}: flow.workload: got "programs" with the engine hosts; expected --allow-programs as well, by '
+            "which they run on both hosts, as the user of the connection."
+        )
+    for one in pair:
+        if one.facts["uid"] == 0 and not job.programs_as_root:
+            raise UsageError(
+                f"{one.where}: this run comes there as root, and so would programs of {job.file}; expected another "
+                "user, as in me@host. To run them as root, give --programs-as-root."
+            )
 
 
 def _address_of(one: Helper, other: Helper) -> str:

@@ -93,11 +93,6 @@ def default_workers(name: str) -> int:
     return 1 if in_real_time(name) else len(os.sched_getaffinity(0))
 
 
-def runs_programs(cells: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a flow is made by programs of the scenario's own."""
-    return any(workloads.of(flow["workload"])["counts"] == "programs" for cell in cells for flow in cell["flows"])
-
-
 def expectation(
     name: str,
     cells: Sequence[Mapping[str, Any]],

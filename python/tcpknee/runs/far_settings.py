@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from tcpknee import host_files
+from tcpknee import host_files, workloads
 from tcpknee.errors import EngineError, UsageError
 from tcpknee.remote import holding, settings
 from tcpknee.remote.helper import Helper
@@ -31,8 +31,11 @@ class HostSettings:
         self.towards = {"sender": addresses["receiver"], "receiver": addresses["sender"]}
         self._stack, self._path = ExitStack(), ExitStack()
         self._holders: dict[str, holding.Holder] = {}
-        self._emulating: dict[str, holding.Holder] = {}
-        self._emulated: dict[str, settings.Setting] | None = None
+        self._of_cell: dict[str, holding.Holder] = {}
+        self._set_for_cell: dict[str, list[settings.Setting]] = {}
+        self._windows: dict[str, settings.Setting] = {}
+        """Routes with an initial window, of a run in which routes give programs their congestion control: a host has
+        one route to the other."""
         self._warnings: list[str] = []
         self._before: dict[str, str] = {}
         self._may_differ = False
@@ -56,6 +59,13 @@ class HostSettings:
                 told[role]["differs"] = [f"{role}: {key} of the scenario: the host has its own" for key in left]
             else:
                 told[role]["differs"] = settings.differences(one, self._before[role], self.towards[role])
+        for index in range(len(cells)):
+            self._check_congestion(index, told)
+        if any(map(workloads.runs_programs, cells)):
+            for role, every in asked.items():
+                for route in [setting for setting in every if setting["kind"] == "route"]:
+                    self._windows[role] = route
+                    every.remove(route)
         assert job.pair is not None
         if job.pair.netem:
             if job.allow_host_settings and any(one["kind"] == "qdisc" for all_ in asked.values() for one in all_):
@@ -130,36 +140,88 @@ class HostSettings:
         block_sec: float = sum(cell["duration_ns"] for cell in cells) / 1e9 + self.job.ending.pause_sec
         return min(round(10 * block_sec * self.job.scenario.repeat) + _SPARE_SEC, _MOST_SEC)
 
+    def _congestion(self, index: int) -> dict[str, str]:
+        """What each host's programs are to run in a cell, as its kernel calls it; empty where there are none."""
+        cell = self.job.scenario.cells[index]
+        variants = self.job.scenario.variants(index)
+        of_programs = [flow for flow in cell["flows"] if workloads.of(flow["workload"])["counts"] == "programs"]
+        named = {flow["algorithm"]: variants[flow["algorithm"]][0] for flow in of_programs}
+        if len(named) > 1:
+            raise UsageError(
+                f"{self.job.file}: flow.algorithm: got {' and '.join(named)} of programs beside each other; expected "
+                "one with the engine hosts, as a host has one for all programs."
+            )
+        if not named:
+            return {}
+        shown = {name: value for name, value, *_ in cell["describe"]}
+        receiver = shown["receiver.algorithm"]
+        return {"sender": next(iter(named.values())), "receiver": variants.get(receiver, (receiver,))[0]}
+
+    def _check_congestion(self, index: int, told: Mapping[str, dict[str, Any]]) -> None:
+        """Programs choose no congestion control: refuses what the sender does not give them anyway, where nothing may
+        be set; notes what the receiver gives them."""
+        if self.job.allow_host_settings:
+            return
+        for role, wanted in self._congestion(index).items():
+            there = self._default(role)
+            if there == wanted:
+                continue
+            if role == "sender":
+                raise UsageError(
+                    f"{self.job.file}: flow.algorithm: got {wanted} for programs; expected {there}, which is what "
+                    f"{self.pair[role].where} gives them. With --allow-host-settings a route to the other host gives "
+                    "them another, for the time of the run."
+                )
+            differs = f"{role}: programs run {there}, and receiver.algorithm is {wanted}"
+            told[role]["differs"] = [*dict.fromkeys([*told[role]["differs"], differs])]
+
+    def _default(self, role: str) -> str:
+        return settings.sysctls_of(self._before[role]).get("net.ipv4.tcp_congestion_control", "not known")
+
+    def _wanted(self, index: int) -> dict[str, list[settings.Setting]]:
+        """What is set on the hosts for one cell."""
+        assert self.job.pair is not None
+        found: dict[str, list[settings.Setting]] = {}
+        if self.job.pair.netem:
+            found = {role: [one] for role, one in self.netem(index).items()}
+        if self.job.allow_host_settings:
+            for role, called in self._congestion(index).items():
+                route: settings.Setting = {"kind": "route", "towards": self.towards[role]}
+                route |= self._windows.get(role, {})
+                if called != self._default(role):
+                    route["congctl"] = called
+                if len(route) > len(("kind", "towards")):
+                    found.setdefault(role, []).append(route)
+        return found
+
     def netem(self, index: int) -> dict[str, settings.Setting]:
         """What makes the path of a cell. Raises `UsageError`."""
         cell = self.job.scenario.cells[index]
         return settings.netem(cell, self.towards["sender"], self.towards["receiver"], self.job.file)
 
     def prepare(self, index: int) -> None:
-        """Makes the path of a cell where the hosts make it. Raises `EngineError`."""
-        assert self.job.pair is not None
-        if not self.job.pair.netem:
-            return
-        path = self.netem(index)
-        if path == self._emulated:
+        """Sets what is of one cell: the path where the hosts make it, and what programs run. Raises `EngineError`."""
+        wanted = self._wanted(index)
+        if wanted == self._set_for_cell:
             return
         self._path.close()
+        self._of_cell, self._set_for_cell = {}, {}
         self._may_differ = True
         names = {role: one.name for role, one in self.pair.items()}
-        asked = {role: [one] for role, one in path.items()}
-        entered = holding.held(names, asked, self._deadline_sec(), self._warnings)
-        self._emulating = self._path.enter_context(entered)
-        self._emulated = path
-        for role, holder in self._emulating.items():
-            self.job.told[role]["netem"] = [*self.job.told[role].get("netem", ()), *holder.held]
+        entered = holding.held(names, wanted, self._deadline_sec(), self._warnings)
+        self._of_cell = self._path.enter_context(entered)
+        self._set_for_cell = wanted
+        for role, holder in self._of_cell.items():
+            known = self.job.told[role].setdefault("of_cells", [])
+            known += [one for one in holder.held if one not in known]
 
     def held(self, role: str) -> list[dict[str, str]]:
         """What is set on a host now, with what was there."""
-        holders = (self._holders.get(role), self._emulating.get(role))
+        holders = (self._holders.get(role), self._of_cell.get(role))
         return [one for holder in holders if holder is not None for one in holder.held]
 
     def check(self) -> None:
         """Raises `EngineError` where a host has put its settings back by itself, so that what was measured is not of
         them."""
-        for holder in (*self._holders.values(), *self._emulating.values()):
+        for holder in (*self._holders.values(), *self._of_cell.values()):
             holder.check()

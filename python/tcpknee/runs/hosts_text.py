@@ -16,13 +16,13 @@ def lines(meta: Mapping[str, Any]) -> list[str]:
 
 
 def _of_host(role: str, told: Mapping[str, Any]) -> Iterator[str]:
-    held = [*told.get("held", ()), *told.get("netem", ())]
+    held = [*told.get("held", ()), *told.get("of_cells", ())]
     for one in held:
         yield f"{role}: {one['setting']} was {one['was']}, and {one['is']} for the run"
     if held:
         back = told.get("as_before")
         yield f"{role}: {'all settings are as before' if back else 'not all settings are as before: see the warnings'}"
-    if any(" netem" in f" {one['is']}" for one in told.get("netem", ())):
+    if any(" netem" in f" {one['is']}" for one in held):
         yield (
             f"{role}: netem gets what TCP hands over, of up to 64 KiB with tso: it delays, counts and loses such a "
             "packet as one"

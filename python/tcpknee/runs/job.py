@@ -26,7 +26,8 @@ class Job:
 
     `parts`: the folder that a simulated repetition's rows go to while it runs; None keeps them in memory. `bpf`: the
     kernel engine takes our build of an algorithm also where the kernel has its own. `user`: who the scenario's programs
-    run as; None where it has none. `allow_host_settings`: what the kernel has for the whole machine may be set.
+    run as; None where it has none. `programs_as_root`: root's may. `allow_host_settings`: what the kernel has for the
+    whole machine may be set.
     `measure`: instruments for what a repetition costs the host, of the kernel engine. `capture_bytes`: memory
     for packets at each host. `ending`: what ends it early, and
     its pauses. `pair`: the hosts of the engine hosts. `told`: what an engine says of its session as a whole.
@@ -39,6 +40,7 @@ class Job:
     parts: RunFolder | None = None
     bpf: bool = False
     user: User | None = None
+    programs_as_root: bool = False
     allow_host_settings: bool = False
     measure: tuple[str, ...] = ()
     capture_bytes: int = 0

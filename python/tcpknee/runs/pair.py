@@ -15,13 +15,14 @@ from tcpknee.remote.transport import LOCAL, check_name
 class Pair:
     """Sender and receiver as ssh knows them, or "local"; "" where none was named. The receiver's `address` for data,
     where it is not the one of ssh; the first `port` to listen at, 0: any. `netem`: the hosts' own
-    makes the scenario's path."""
+    makes the scenario's path. `programs`: those of the scenario may run there."""
 
     sender: str
     receiver: str
     address: str | None = None
     port: int = 0
     netem: bool = False
+    programs: bool = False
 
     @staticmethod
     def of(given: Pair | Sequence[str]) -> Pair:

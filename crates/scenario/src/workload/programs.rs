@@ -1,5 +1,5 @@
 //! Programs of the user's at both ends: `redis-server` and `redis-benchmark`,
-//! `iperf3 -s` and `iperf3 -c`. Only a lab can run them.
+//! `iperf3 -s` and `iperf3 -c`. A lab runs them, and so do two hosts of the user's.
 
 use crate::key::Default::Words;
 use crate::key::keyed::Shown;
@@ -13,7 +13,7 @@ use super::{Apps, Arrival, Commands, Counts, Example, Workload, WorkloadKind};
 
 pub(super) static KIND: WorkloadKind = WorkloadKind {
     name: "programs",
-    summary: "the user's own programs, in a lab: a server at the sender's host, a client at the receiver's",
+    summary: "the user's own programs, in a lab or at two hosts: a server at the sender's host, a client at the receiver's",
     keys: Programs::KEYS,
     counts: Counts::Programs,
     draws: false,

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tcpknee import _core
+from tcpknee.writing import replacing
 
 from . import iperf3, memtier_benchmark, netperf, redis_benchmark, wrk
 from .measured import Measured
@@ -62,6 +63,12 @@ def read(programs: pa.Table, folder: Path) -> tuple[pa.Table, list[str]]:
         values = pa.array([getattr(found, column["name"]) for found in measured], pa.float64())
         programs = programs.append_column(field(column), values)
     return programs, failures
+
+
+def keep(folder: Path, name: str, printed: str) -> None:
+    """Writes what a program printed on another host where `read` looks for it."""
+    with replacing(folder / name, make=True) as file:
+        file.write(printed.encode())
 
 
 def _failure(row: Mapping[str, Any], text: str) -> str:
