@@ -116,7 +116,12 @@ impl Processor {
 
 /// Every processor, from `/proc/stat`.
 pub fn processors() -> Vec<Processor> {
-    let lines = parse(&fs::read_to_string("/proc/stat").unwrap_or_default());
+    processors_of(&fs::read_to_string("/proc/stat").unwrap_or_default())
+}
+
+/// Every processor of a text of `/proc/stat`.
+pub fn processors_of(stat: &str) -> Vec<Processor> {
+    let lines = parse(stat);
     lines.into_iter().filter_map(|(_, times)| times).collect()
 }
 

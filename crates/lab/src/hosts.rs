@@ -5,19 +5,23 @@ use std::sync::atomic::Ordering;
 
 use knee_capture::Captured;
 use knee_collect::KernelError;
+use knee_collect::cpu::processors_of;
 use knee_collect::sock_diag::{Diag, MESSAGE_BYTES};
 use knee_scenario::{Cell, Pacing};
+use knee_tables::CpuSamples;
 use knee_traffic::{EndReport, Shared};
 use serde::Deserialize;
 
 use crate::packets;
 use crate::repetition::Output;
 use crate::rows::{self, Reports};
-use crate::run::{output_name, refuse_buffers};
+use crate::run::{cpu, output_name, refuse_buffers};
 use crate::sampler::{Book, Ends};
 
 /// In the place of a flow's number: the samples of the warm-up end here.
 const WARM: u32 = u32::MAX;
+/// In the same place: the processors' lines of `/proc/stat` follow.
+const PROCESSORS: u32 = u32::MAX - 1;
 /// Length of a record before its attributes.
 const HEAD_BYTES: usize = 24;
 /// Both hosts sample at the same instants, as far as their clocks are known.
@@ -224,6 +228,11 @@ pub fn output(
     };
     let mut output = Output::default();
     rows::fill(book, reports, &mut output);
+    for (role, end) in [("sender", sender), ("receiver", receiver)] {
+        let rows = &mut output.cpu;
+        let warning = fill_processors(cell, rep, role, end, rows);
+        output.warnings.extend(warning);
+    }
     for outcome in sender.programs.iter().chain(&receiver.programs) {
         if let Some(row) = outcome.row(cell, rep) {
             output.programs.push(row);
@@ -235,6 +244,32 @@ pub fn output(
         packets::add(cell, rep, captured, sender.ended_ns, into);
     }
     Ok(output)
+}
+
+/// The time of a host's processors, as rows; what is doubtful of it.
+fn fill_processors(
+    cell: &Cell,
+    rep: u32,
+    role: &str,
+    end: &End,
+    rows: &mut CpuSamples,
+) -> Option<String> {
+    let told = records(&end.records).filter(|record| record.number == PROCESSORS);
+    let read = |record: Record<'_>| {
+        let text = String::from_utf8_lossy(record.attributes).into_owned();
+        (record.t_ns, processors_of(&text))
+    };
+    let mut told = told.map(read).peekable();
+    let (first_ns, first) = told.peek()?.clone();
+    let mut last = (first_ns, first.clone());
+    for (t_ns, now) in told {
+        let place = (cell.index as i32, rep as i32, t_ns as i64);
+        cpu::rows_of(place, &format!("{role}/"), &now, &first).for_each(|row| rows.push(row));
+        last = (t_ns, now);
+    }
+    let span_ns = last.0.saturating_sub(first_ns);
+    let warning = cpu::warn_of_saturation(&last.1, &first, span_ns.max(1));
+    warning.map(|warning| format!("{role}: {warning}"))
 }
 
 /// The packets that a helper captured. It may be anybody's, and say anything.
@@ -424,6 +459,41 @@ mod tests {
         );
         sender.connections[0].group = 2;
         assert!(output(&cell, 2, &sender, &receiver, None).is_err());
+    }
+
+    #[test]
+    fn processors_are_those_of_each_host_since_the_first_look() {
+        let look = |t_ms: u64, user: u64, idle: u64| {
+            let text = format!("cpu3 {user} 0 0 {idle} 0 0 0 0 0 0\n");
+            [
+                &(t_ms * 1_000_000).to_ne_bytes()[..],
+                &PROCESSORS.to_ne_bytes(),
+                &(8 + text.len() as u32).to_ne_bytes(),
+                &0_u64.to_ne_bytes(),
+                text.as_bytes(),
+            ]
+            .concat()
+        };
+        let (mut sender, mut receiver) = both();
+        // In jiffies of 10 ms.
+        sender
+            .records
+            .extend([look(0, 7, 50), look(1_000, 107, 50)].concat());
+        receiver
+            .records
+            .extend([look(0, 7, 50), look(1_000, 57, 100)].concat());
+        let found = output(&cell(""), 0, &sender, &receiver, None).unwrap();
+        let [of_sender, of_receiver] = ["sender/cpu3", "receiver/cpu3"].map(|name| [name; 2]);
+        assert!(found.cpu.name.iter().eq([of_sender, of_receiver].concat()));
+        assert_eq!(found.cpu.run_us, [0, 1_000_000, 0, 500_000]);
+        assert_eq!(found.warnings.len(), 1);
+        assert!(found.warnings[0].starts_with("sender: the processors were busy for 100 %"));
+        for length in 0..receiver.records.len() {
+            receiver
+                .records
+                .truncate(receiver.records.len() - length.min(1));
+            output(&cell(""), 0, &sender, &receiver, None).unwrap();
+        }
     }
 
     #[test]

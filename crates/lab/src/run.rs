@@ -1,6 +1,6 @@
 //! One repetition of a cell on the real kernel.
 
-mod cpu;
+pub(crate) mod cpu;
 mod moment;
 mod options;
 mod programs;

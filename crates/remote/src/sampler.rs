@@ -1,8 +1,8 @@
 //! Samples of a side's sockets, as the front decodes them.
 //!
-//! A sample is a record: when, since the start (8 bytes); the flow's number (4), or [`WARM`]; the length of what follows
-//! (4); what the receiving application has read (8); then attributes as sock_diag(7) has them. All of it as this
-//! processor orders bytes.
+//! A sample is a record: when, since the start (8 bytes); the flow's number (4), [`WARM`] or [`PROCESSORS`]; the length
+//! of what follows (4); what the receiving application has read (8); then attributes as sock_diag(7) has them. All of it
+//! as this processor orders bytes.
 
 use std::collections::BTreeMap;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -14,6 +14,8 @@ use knee_uapi::netlink;
 
 /// In the place of a flow's number: the samples of the warm-up end here.
 const WARM: u32 = u32::MAX;
+/// In the same place: the processors' lines of `/proc/stat` follow.
+const PROCESSORS: u32 = u32::MAX - 1;
 /// Memory for samples; from there on they are left out.
 const MOST_BYTES: usize = 512 << 20;
 
@@ -124,6 +126,25 @@ impl Records {
                         netlink::put(bytes, kind, value);
                     }
                 });
+            });
+        }
+    }
+
+    /// What the processors have done so far.
+    pub fn processors(&mut self, t_ns: u64) {
+        let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+        let is_one = |line: &&str| {
+            line.strip_prefix("cpu")
+                .is_some_and(|line| line.starts_with(|c: char| c.is_ascii_digit()))
+        };
+        if self.bytes.len() <= MOST_BYTES {
+            self.add(t_ns, PROCESSORS, 0, |bytes| {
+                for line in stat.lines().filter(is_one) {
+                    bytes.extend_from_slice(line.as_bytes());
+                    bytes.push(b'\n');
+                }
+                // Attributes of the records behind it begin at a multiple of 4.
+                bytes.resize(bytes.len().next_multiple_of(4), b'\n');
             });
         }
     }

@@ -22,6 +22,8 @@ use crate::sampler::{Open, Records, attribute_of};
 
 /// How often a generator is looked after.
 const LOOK_NS: u64 = 100_000_000;
+/// How often the processors are looked at.
+const PROCESSORS_NS: u64 = 100_000_000;
 
 /// What was prepared, and what runs.
 #[derive(Default)]
@@ -339,10 +341,16 @@ impl Watch<'_> {
         let mut next_ns = self.start_ns + interval_ns;
         let mut warm_ns = Some(self.start_ns + self.cell.warmup.0);
         sleep_until(self.start_ns);
+        let mut next_processors_ns = self.start_ns;
         loop {
             self.programs.look(self.cell, self.since_ns())?;
             let now_ns = monotonic_ns();
-            if now_ns >= end_ns || self.is_done() || is_over() {
+            let is_over = now_ns >= end_ns || self.is_done() || is_over();
+            if now_ns >= next_processors_ns || is_over {
+                self.records.processors(self.since_ns());
+                next_processors_ns += PROCESSORS_NS;
+            }
+            if is_over {
                 self.take()?;
                 return Ok(self.since_ns());
             }
@@ -360,7 +368,9 @@ impl Watch<'_> {
             }
             // Nothing is said meanwhile: whatever goes to the front may share the path with what is measured.
             let client_ns = (self.programs.next_start_ns()).map(|ns| self.start_ns + ns);
-            let wakes = [warm_ns, client_ns].into_iter().flatten();
+            let wakes = [warm_ns, client_ns, Some(next_processors_ns)]
+                .into_iter()
+                .flatten();
             let soonest_ns = next_ns.min(monotonic_ns() + LOOK_NS).min(end_ns);
             sleep_until(wakes.fold(soonest_ns, u64::min));
         }

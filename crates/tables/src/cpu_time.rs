@@ -10,7 +10,7 @@ table! {
         cell: i32, "", "tcpknee", "cell of the matrix";
         rep: i32, "", "tcpknee", "repetition, from 0";
         t_ns: i64, "ns", "tcpknee", "time since the run began";
-        name: String, "", "tcpknee", "cpu0, cpu1, … a processor; else role/thread: link/main, sender/main, receiver/main, client.0/redis-benchmark";
+        name: String, "", "tcpknee", "cpu0, cpu1, … a processor, sender/cpu0 one of a host; else role/thread: link/main, sender/main, receiver/main, client.0/redis-benchmark";
         run_us: i64, "us", "/proc/PID/task/TID/schedstat; /proc/stat", "time on a processor since the run began; of a processor: time not idle";
         user_us: Option<i64>, "us", "/proc/stat user, nice", "of a processor: time in programs; null: a thread";
         system_us: Option<i64>, "us", "/proc/stat system", "of a processor: time in the kernel on behalf of programs; null: a thread";

@@ -42,36 +42,56 @@ impl Cpu {
                 steal_us: None,
             });
         }
-        for (now, then) in cpu::processors().iter().zip(&self.at_start) {
-            let [user, system, softirq, steal] = used_us(now, then);
-            self.rows.push(CpuSample {
-                cell,
-                rep,
-                t_ns,
-                name: format!("cpu{}", now.number),
-                run_us: user + system + softirq,
-                user_us: Some(user),
-                system_us: Some(system),
-                softirq_us: Some(softirq),
-                steal_us: Some(steal),
-            });
-        }
+        let processors = cpu::processors();
+        let rows = rows_of((cell, rep, t_ns), "", &processors, &self.at_start);
+        rows.for_each(|row| self.rows.push(row));
     }
 
     /// What to say when the processors had no time left in a run of that length: then they were the bottleneck.
     pub(super) fn warn_of_saturation(&self, span_ns: u64) -> Option<String> {
-        let span_us = span_ns as f64 / 1e3;
-        let processors = cpu::processors();
-        let used = processors.iter().zip(&self.at_start);
-        let busy_us: i64 = used.flat_map(|(now, then)| used_us(now, then)).sum();
-        let share = busy_us as f64 / (span_us * self.at_start.len().max(1) as f64);
-        (share > SATURATED_SHARE).then(|| {
-            format!(
-                "the processors were busy for {:.0} % of the run: they, and not the path, may be what is measured",
-                share.min(1.0) * 100.0
-            )
-        })
+        warn_of_saturation(&cpu::processors(), &self.at_start, span_ns)
     }
+}
+
+/// A row for each processor; `host`: what its name begins with.
+pub(crate) fn rows_of(
+    (cell, rep, t_ns): (i32, i32, i64),
+    host: &str,
+    now: &[Processor],
+    then: &[Processor],
+) -> impl Iterator<Item = CpuSample> {
+    now.iter().zip(then).map(move |(now, then)| {
+        let [user, system, softirq, steal] = used_us(now, then);
+        CpuSample {
+            cell,
+            rep,
+            t_ns,
+            name: format!("{host}cpu{}", now.number),
+            run_us: user + system + softirq,
+            user_us: Some(user),
+            system_us: Some(system),
+            softirq_us: Some(softirq),
+            steal_us: Some(steal),
+        }
+    })
+}
+
+/// What to say when processors had no time left between these two looks at them.
+pub(crate) fn warn_of_saturation(
+    now: &[Processor],
+    then: &[Processor],
+    span_ns: u64,
+) -> Option<String> {
+    let span_us = span_ns as f64 / 1e3;
+    let used = now.iter().zip(then);
+    let busy_us: i64 = used.flat_map(|(now, then)| used_us(now, then)).sum();
+    let share = busy_us as f64 / (span_us * then.len().max(1) as f64);
+    (share > SATURATED_SHARE).then(|| {
+        format!(
+            "the processors were busy for {:.0} % of the run: they, and not the path, may be what is measured",
+            share.min(1.0) * 100.0
+        )
+    })
 }
 
 /// What programs, the kernel, interrupts and other machines took of a processor in between.
