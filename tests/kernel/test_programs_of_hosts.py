@@ -114,7 +114,9 @@ def test_redis_runs_there_with_the_congestion_control_of_each_cell(servers: Serv
     assert {row["rcvbuf_bytes"] is None for row in samples[len(samples) // 2 :]} == {False}
     told = json.loads((tmp_path / "run/run.json").read_text(encoding="utf-8"))["sessions"][0]["hosts"]
     assert told["sender"]["as_before"] is True
-    assert [one["setting"] for one in told["sender"]["of_cells"]] == ["route to 10.77.2.2"]
+    routes = {one["is"] for one in told["sender"]["of_cells"]}
+    given = {name: "" if name == default_congestion() else f" and congctl {name}" for name in ("reno", "cubic")}
+    assert routes == {f"a route of its own with initcwnd 23{one}" for one in given.values()}
     assert all_settings(servers.lab) == before
     until(lambda: not left(servers), "no program is left")
 

@@ -85,7 +85,7 @@ class HostSettings:
                 entered = holding.held(names, asked, self._deadline_sec(), self._warnings)
                 self._holders = self._stack.enter_context(entered)
                 for role, holder in self._holders.items():
-                    told[role]["held"] = holder.held
+                    told[role]["held"] = _with_routes(holder.held, asked[role])
         except BaseException:
             self.__exit__()
             raise
@@ -213,7 +213,7 @@ class HostSettings:
         self._set_for_cell = wanted
         for role, holder in self._of_cell.items():
             known = self.job.told[role].setdefault("of_cells", [])
-            known += [one for one in holder.held if one not in known]
+            known += [one for one in _with_routes(holder.held, wanted[role]) if one not in known]
 
     def held(self, role: str) -> list[dict[str, str]]:
         """What is set on a host now, with what was there."""
@@ -225,3 +225,16 @@ class HostSettings:
         them."""
         for holder in (*self._holders.values(), *self._of_cell.values()):
             holder.check()
+
+
+def _with_routes(held: Sequence[Mapping[str, str]], wanted: Sequence[settings.Setting]) -> list[dict[str, str]]:
+    """What is set, with what a route gives."""
+    gives = {
+        f"route to {one['towards']}": [f"{name} {one[name]}" for name in ("initcwnd", "congctl") if name in one]
+        for one in wanted
+        if one["kind"] == "route"
+    }
+    return [
+        {**one, "is": f"{one['is']} with {' and '.join(gives[one['setting']])}"} if one["setting"] in gives else {**one}
+        for one in held
+    ]
