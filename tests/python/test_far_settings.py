@@ -307,6 +307,16 @@ def test_programs_get_the_congestion_control_of_a_cell_by_a_route_with_what_else
     held._check_congestion(1, told)
     assert told == {"sender": {"differs": []}, "receiver": {"differs": []}}
     assert held._wanted(1) == {}
+    held._before["receiver"] = there.replace("= cubic", "= reno")
+    held._receiver_says = True
+    held._check_congestion(1, told)
+    assert told["receiver"] == {"differs": ["receiver: programs run reno, and receiver.algorithm is cubic"]}
+
+
+def test_an_algorithm_of_the_receiver_is_no_setting_of_its_host() -> None:
+    receiver = given(SCENARIO.replace("gro = false", 'algorithm = "reno"'))["receiver"]
+    assert receiver.values == {"algorithm": "reno"}
+    assert settings.wanted(receiver, THERE, "10.0.0.1") == ([], [])
 
 
 def test_roots_device_follows_from_an_address_that_ssh_knows_or_the_user_names(

@@ -87,6 +87,9 @@ def wanted(one: Given, there: str, towards: str) -> tuple[list[Setting], list[st
     settings: list[Setting] = []
     now = sysctls_of(there)
     for key, value in one.values.items():
+        if key == "algorithm":
+            # Of sockets, or of a route where programs open them.
+            continue
         if key in _SYSCTLS:
             sysctls[_SYSCTLS[key]] = _number(value, _NS.get(_SYSCTLS[key]))
         elif key in _TRIPLES:

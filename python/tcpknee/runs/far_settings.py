@@ -33,6 +33,8 @@ class HostSettings:
         self._holders: dict[str, holding.Holder] = {}
         self._of_cell: dict[str, holding.Holder] = {}
         self._set_for_cell: dict[str, list[settings.Setting]] = {}
+        self._receiver_says = False
+        """Whether the file has a `receiver.algorithm`."""
         self._windows: dict[str, settings.Setting] = {}
         """Routes with an initial window, of a run in which routes give programs their congestion control: a host has
         one route to the other."""
@@ -45,6 +47,7 @@ class HostSettings:
         job, cells = self.job, self.job.scenario.cells
         texts = [job.scenario.write_cell(index) for index in range(len(cells))]
         given = settings.given(cells, texts, job.file)
+        self._receiver_says = "algorithm" in given["receiver"].values
         self._before = self._look()
         told: dict[str, dict[str, Any]] = {
             role: {"settings": text, "files": self.pair[role].ask("recorded")} for role, text in self._before.items()
@@ -141,7 +144,7 @@ class HostSettings:
         return min(round(10 * block_sec * self.job.scenario.repeat) + _SPARE_SEC, _MOST_SEC)
 
     def _congestion(self, index: int) -> dict[str, str]:
-        """What each host's programs are to run in a cell, as its kernel calls it; empty where there are none."""
+        """What programs are to run in a cell, as the kernel calls it; of the receiver's where the file says so."""
         cell = self.job.scenario.cells[index]
         variants = self.job.scenario.variants(index)
         of_programs = [flow for flow in cell["flows"] if workloads.of(flow["workload"])["counts"] == "programs"]
@@ -153,9 +156,11 @@ class HostSettings:
             )
         if not named:
             return {}
-        shown = {name: value for name, value, *_ in cell["describe"]}
-        receiver = shown["receiver.algorithm"]
-        return {"sender": next(iter(named.values())), "receiver": variants.get(receiver, (receiver,))[0]}
+        found = {"sender": next(iter(named.values()))}
+        if self._receiver_says:
+            written = {name: value for name, value, *_ in cell["describe"]}["receiver.algorithm"]
+            found["receiver"] = variants.get(written, (written,))[0]
+        return found
 
     def _check_congestion(self, index: int, told: Mapping[str, dict[str, Any]]) -> None:
         """Programs choose no congestion control: refuses what the sender does not give them anyway, where nothing may
