@@ -59,6 +59,7 @@ DOORS = {"__init__.py", "__main__.py"}
 READERS = {
     "runs.beside",
     "runs.drift",
+    "runs.engines_text",
     "runs.hosts_text",
     "runs.ending",
     "runs.groups",

@@ -13,8 +13,8 @@ import pytest
 import synthetic
 import tcpknee
 from tcpknee.pages import export, page
-from tcpknee.pages.both import Both
 from tcpknee.pages.figures import cpu, host_costs
+from tcpknee.pages.joined import Joined
 from tcpknee.pages.run import ReportRun
 
 
@@ -85,17 +85,17 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def test_the_model_stands_beside_the_measurement_whichever_comes_first(both):
     for runs in (both, both[::-1]):
-        rows = [bar["row"] for bar in host_costs.bars(Both(tcpknee.diff(*runs)))]
+        rows = [bar["row"] for bar in host_costs.bars(Joined.of_diff(tcpknee.diff(*runs)))]
         names = [run.name for run in runs]
         assert rows == [f"{algorithm}, {name}" for algorithm in ("cubic", "bbr1") for name in names]
-    (model, measured, *_) = host_costs.bars(Both(tcpknee.diff(*both)))
+    (model, measured, *_) = host_costs.bars(Joined.of_diff(tcpknee.diff(*both)))
     assert model["spent"] == host_costs.bars(ReportRun.open(both[0]))[0]["spent"]
     assert measured["spent"] == host_costs.bars(ReportRun.open(both[1]))[0]["spent"]
 
 
 def test_the_caption_has_the_error_of_each_class(both):
     for runs in (both, both[::-1]):
-        run = Both(tcpknee.diff(*runs))
+        run = Joined.of_diff(tcpknee.diff(*runs))
         found, words = host_costs.bars(run), host_costs.words(run)
         model = next(bar["spent"] for bar in found if bar["row"] == "cubic, sim")
         measured = next(bar["spent"] for bar in found if bar["row"] == "cubic, kernel")

@@ -129,19 +129,14 @@ def show_beside(runs: Sequence[Run], options: Options, *, first: bool) -> None:
     for run in runs:
         say.lines(f"Warning: {doubt.line}" for doubt in run.doubts)
         say.line(f"Run folder: {run.folder}")
-    for other in runs[1:] if options.report else ():
+    if options.report:
         from tcpknee import pages
-        from tcpknee.runs import differences
 
-        assert runs[0].folder is not None and other.folder is not None
-        target = other.folder / "diff.html"
-        try:
-            with progress.Phase("Writing the report", quiet=options.quiet):
-                pages.write(differences.diff(runs[0], other), target)
-        except UsageError:
-            # This host's own kernel has not the cells of those that the scenario names.
-            continue
-        say.line(f"Report of {runs[0].meta['engine']} and {other.meta['engine']}: {target}")
+        assert runs[0].folder is not None
+        target = runs[0].folder.parent / "report.html"
+        with progress.Phase("Writing the report", quiet=options.quiet):
+            pages.write(list(runs), target)
+        say.line(f"Report: {target}")
 
 
 def show(run: Run, options: Options, *, first: bool) -> None:

@@ -15,7 +15,8 @@ __all__ = ["chart", "figure_names", "save", "write"]
 
 def write(run: Any, out_html: str | Path) -> Path:
     """Writes the report of `run` (a folder, a `tcpknee.Run` or a `tcpknee.Dataset`) as one HTML file that needs no
-    network; of a `tcpknee.diff` the page of its two runs, whose figures lie over each other.
+    network; of a `tcpknee.diff` the page of its two runs, whose figures lie over each other; of a list of runs of one
+    scenario by several engines the page of all.
 
     Returns its path. Raises RunFolderError when there is nothing to read or the file cannot be written, MissingTable
     when a run lacks `flows`.
@@ -26,6 +27,10 @@ def write(run: Any, out_html: str | Path) -> Path:
         from . import diff_page
 
         return diff_page.write(run, Path(out_html))
+    if isinstance(run, list):
+        from . import engines_page
+
+        return engines_page.write(run, Path(out_html))
     from . import page
 
     return page.write(run, Path(out_html))

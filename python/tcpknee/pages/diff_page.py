@@ -9,7 +9,7 @@ from tcpknee.runs import differences_text
 from tcpknee.runs.differences import Diff
 
 from . import export, figures, flames, html, page
-from .both import Both
+from .joined import Joined
 
 
 def write(diff: Diff, out: Path) -> Path:
@@ -18,7 +18,7 @@ def write(diff: Diff, out: Path) -> Path:
 
 
 def render(diff: Diff) -> str:
-    run = Both(diff)
+    run = Joined.of_diff(diff)
     shown = figures.of(run)
     flame = flames.of(run)
     return html.page(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tcpknee import human
 from tcpknee.evidence import metrics, written
@@ -25,29 +26,56 @@ _SHOWN = (
 """Metrics of flows. Those that some workload here has are columns."""
 
 
-def lines(runs: Sequence[Run]) -> list[str]:
-    """A block for each group of flows; the first run is what the others are held against."""
+@dataclass(frozen=True)
+class Block:
+    """What engines say of the flows of one `[[flow]]` on one path: a row per engine and kernel."""
+
+    head: str
+    rows: list[list[str]]
+
+
+def table(runs: Sequence[Run]) -> tuple[list[str], list[Block]]:
+    """The heads of the columns behind the first one, and a block for each group of flows. The first run is what the
+    others are held against."""
     blocks: dict[tuple[Place, str], list[tuple[str, Group]]] = {}
     for run in runs:
         for group in run.summary.groups:
-            axes = [(key, value) for key, value in run.meta["cells"][group.cell]["axes"] if key != "kernel"]
+            axes = axes_of(run, group.cell)
             place = tuple((key, value) for key, value in axes if not key.endswith(".algorithm"))
-            blocks.setdefault((place, flow_label(group)), []).append((_who(run, group.cell), group))
+            blocks.setdefault((place, flow_label(group)), []).append((who(run, group.cell), group))
     for group in beside.groups(runs[0].meta):
         blocks.setdefault(((), "beside, each on a path of its own"), []).append((flow_label(group), group))
     names = [name for name in _SHOWN if any(name in group.metrics for rows in blocks.values() for _, group in rows)]
     units = {name: _unit(name, [group for rows in blocks.values() for _, group in rows]) for name in names}
-    rows = [["", *(f"{metrics.BY_NAME[name].label}{units[name][1]}" for name in names)]]
-    heads: dict[int, str] = {}
-    for (place, label), members in blocks.items():
+    heads = [f"{metrics.BY_NAME[name].label}{units[name][1]}" for name in names]
+    return heads, [
+        Block(
+            ", ".join([*(f"{key.removeprefix('path.')} {value}" for key, value in place), label]),
+            [[one, *(_cell(group, name, units[name][0]) for name in names)] for one, group in members],
+        )
+        for (place, label), members in blocks.items()
+    ]
+
+
+def lines(runs: Sequence[Run]) -> list[str]:
+    """The table for a terminal."""
+    heads, blocks = table(runs)
+    rows = [["", *heads]]
+    above: dict[int, str] = {}
+    for block in blocks:
         # Behind the rule below the header.
-        heads[len(rows) + 1] = ", ".join([*(f"{key.removeprefix('path.')} {value}" for key, value in place), label])
-        rows += [[f"  {who}", *(_cell(group, name, units[name][0]) for name in names)] for who, group in members]
-    made = aligned(rows, left=[True] + [False] * len(names))
-    return [line for at, text in enumerate(made) for line in (*([heads[at]] if at in heads else []), text)]
+        above[len(rows) + 1] = block.head
+        rows += [[f"  {row[0]}", *row[1:]] for row in block.rows]
+    made = aligned(rows, left=[True] + [False] * len(heads))
+    return [line for at, text in enumerate(made) for line in (*([above[at]] if at in above else []), text)]
 
 
-def _who(run: Run, cell: int) -> str:
+def axes_of(run: Run, cell: int) -> list[tuple[str, str]]:
+    """Those of a cell, but for the kernel: another one answers for the same cell."""
+    return [(key, value) for key, value in run.meta["cells"][cell]["axes"] if key != "kernel"]
+
+
+def who(run: Run, cell: int) -> str:
     """`sim, rules of 6.12`, `guest 6.12.117`, `kernel 6.18.44`, `hosts 6.1.0, 6.12.3`."""
     meta, named = run.meta, run.meta["cells"][cell].get("kernel")
     if meta["engine"] == "sim":
