@@ -85,8 +85,8 @@ def run(
     folder or a URL that fsspec knows, by default in `out`; with `resume` also where those of earlier sessions are taken
     from (docs/cluster.md). With `engine="hosts"`, between two hosts of yours (docs/hosts.md): `hosts`, the sender and
     the receiver as ssh knows them or "local", or a `tcpknee.runs.pair.Pair`, which also has an address for data, a
-    port, and whether the hosts' own netem makes the path; `allow_host_settings`: there, as root, what the scenario says
-    of its hosts is set on them, and put back.
+    port, whether the hosts' own netem makes the path, and whether the scenario's programs may run there;
+    `allow_host_settings`: there, as root, what the scenario says of its hosts is set on them, and put back.
     Raises `ScenarioError`, `EngineError`, `RunFolderError`, `ClusterError`; Ctrl-C keeps finished repetitions in `out`
     and goes on.
     """
