@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,8 +46,8 @@ rtt = "10ms"
 [[flow]]
 algorithm = "DEFAULT"
 workload = "programs"
-server = "sh -c 'sleep 7777 & exec iperf3 -s -p {PORT}'"
-client = "iperf3 -c {{server}} -p {PORT} -R -t 50"
+server = "sh -c 'sleep 7777 & exec {sys.executable} -m http.server {PORT} --bind {{server}} --directory FOLDER'"
+client = "curl -s -o /dev/null http://{{server}}:{PORT}/large"
 """
 HOSTS = ("--engine", "hosts", "--sender", "a", "--receiver", "b", "-q")
 
@@ -58,7 +59,8 @@ def default_congestion() -> str:
 def written(folder: Path, text: str) -> Path:
     # A network namespace begins with what its maker's has.
     ours = "bbr1" if default_congestion() == "bbr" else default_congestion()
-    (folder / "programs.toml").write_text(text.replace("DEFAULT", ours), encoding="utf-8")
+    text = text.replace("DEFAULT", ours).replace("FOLDER", str(folder))
+    (folder / "programs.toml").write_text(text, encoding="utf-8")
     return folder / "programs.toml"
 
 
@@ -122,14 +124,16 @@ def test_redis_runs_there_with_the_congestion_control_of_each_cell(servers: Serv
 
 
 @pytest.mark.timed
-@pytest.mark.slow("iperf3 goes on until its helper is killed")
+@pytest.mark.slow("a download goes on until its helper is killed")
 def test_programs_and_their_children_end_with_a_helper_that_is_killed(servers: Servers, tmp_path: Path) -> None:  # noqa: F811
-    probes.need_programs("iperf3")
+    probes.need_programs("curl")
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(1 << 30)
     words = servers.words(written(tmp_path, LASTING), *HOSTS, "--allow-programs", "--programs-as-root")
     front = subprocess.Popen([*words, "--out", str(tmp_path / "run")], stderr=subprocess.PIPE, text=True)
     try:
-        until(lambda: is_sending(servers), "iperf3 sends")
-        assert {"iperf3", "sleep"} <= left(servers)
+        until(lambda: is_sending(servers), "the server sends")
+        assert {"http.server", "sleep", "curl"} <= left(servers)
         guarded = [pid for pid in helpers(servers.lab) if b"guard" not in Path(f"/proc/{pid}/cmdline").read_bytes()]
         assert len(guarded) == 2
         for pid in guarded:
@@ -153,8 +157,8 @@ def left(servers: Servers) -> set[str]:  # noqa: F811
                 words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if comm in ("iperf3", "sleep", "redis-server", "redis-benchmark") or b"guard" in words:
-                found.add(comm)
+            found |= {comm} & {"curl", "sleep", "redis-server", "redis-benchmark"}
+            found |= {word.decode() for word in words} & {"http.server", "guard"}
     return found
 
 
