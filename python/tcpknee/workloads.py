@@ -21,9 +21,9 @@ def of(name: str) -> Workload:
     return _known().get(name, {"counts": "goodput", "draws": False})
 
 
-def runs_programs(cell: Mapping[str, Any]) -> bool:
-    """Whether a flow of that cell is made by programs of the scenario's own."""
-    return any(of(flow["workload"])["counts"] == "programs" for flow in cell["flows"])
+def of_programs(cell: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The flows of a cell that programs of the scenario's own make."""
+    return [flow for flow in cell["flows"] if of(flow["workload"])["counts"] == "programs"]
 
 
 @cache

@@ -298,6 +298,9 @@ def test_programs_get_the_congestion_control_of_a_cell_by_a_route_with_what_else
     route = {"kind": "route", "towards": "192.0.2.2", "initcwnd": 23}
     assert held._wanted(0) == {"sender": [{**route, "congctl": "reno"}]}
     assert held._wanted(1) == {"sender": [route]}
+    window = {"kind": "route", "towards": "192.0.2.1", "initcwnd": 7}
+    held._windows["receiver"] = window
+    assert held._wanted(1) == {"sender": [route], "receiver": [window]}
     alone = replace(job, allow_host_settings=False)
     held = far_settings.HostSettings(alone, pair_of("192.0.2.2"), addresses)
     held._before = {"sender": there, "receiver": there}

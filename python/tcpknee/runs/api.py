@@ -334,7 +334,7 @@ def run_text(
         from . import guest
 
         meta["cells"] = guest.cautioned(meta["cells"])
-    has_programs = engine != "sim" and any(map(workloads.runs_programs, scenario.cells))
+    has_programs = engine != "sim" and any(map(workloads.of_programs, scenario.cells))
     user = None
     if engine != "hosts" and (has_programs or programs_as_root):
         from . import run_as

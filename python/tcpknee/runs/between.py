@@ -317,14 +317,20 @@ def engine(job: Job) -> Iterator[Hosts]:
             f"{job.file}: flow.algorithm: got the file {path}; two hosts of yours run the algorithms that their "
             "kernels have. Simulate it, or load it there and name it."
         )
+    runs_programs = any(map(workloads.of_programs, job.scenario.cells))
+    if runs_programs and not job.pair.programs:
+        raise UsageError(
+            f'{job.file}: flow.workload: got "programs" with the engine hosts; expected --allow-programs as well, by '
+            "which they run on both hosts, as the user of the connection."
+        )
     with ExitStack() as stack:
         sender, receiver = stack.enter_context(helpers(job.pair.sender, job.pair.receiver))
         lock((sender, receiver))
         for index in range(len(job.scenario.cells)):
             for name, (called, _, of_flow) in job.scenario.variants(index).items():
                 _check_algorithm(sender if of_flow else receiver, name, called)
-        if any(map(workloads.runs_programs, job.scenario.cells)):
-            _check_programs(job, (sender, receiver))
+        if runs_programs:
+            _check_user(job, (sender, receiver))
         capturing: Sequence[Helper] = ()
         if job.capture_bytes:
             capturing = stack.enter_context(helpers(job.pair.sender, job.pair.receiver, as_root=True))
@@ -348,14 +354,8 @@ def _check_algorithm(one: Helper, name: str, called: str) -> None:
         )
 
 
-def _check_programs(job: Job, pair: Sequence[Helper]) -> None:
-    """A file's commands run on hosts only where that is asked for, and as root only where that is asked for too."""
-    assert job.pair is not None
-    if not job.pair.programs:
-        raise UsageError(
-            f'{job.file}: flow.workload: got "programs" with the engine hosts; expected --allow-programs as well, by '
-            "which they run on both hosts, as the user of the connection."
-        )
+def _check_user(job: Job, pair: Sequence[Helper]) -> None:
+    """A file's commands run as root only where that is asked for."""
     for one in pair:
         if one.facts["uid"] == 0 and not job.programs_as_root:
             raise UsageError(

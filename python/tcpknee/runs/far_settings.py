@@ -64,7 +64,7 @@ class HostSettings:
                 told[role]["differs"] = settings.differences(one, self._before[role], self.towards[role])
         for index in range(len(cells)):
             self._check_congestion(index, told)
-        if any(map(workloads.runs_programs, cells)):
+        if any(map(workloads.of_programs, cells)):
             for role, every in asked.items():
                 for route in [setting for setting in every if setting["kind"] == "route"]:
                     self._windows[role] = route
@@ -147,8 +147,7 @@ class HostSettings:
         """What programs are to run in a cell, as the kernel calls it; of the receiver's where the file says so."""
         cell = self.job.scenario.cells[index]
         variants = self.job.scenario.variants(index)
-        of_programs = [flow for flow in cell["flows"] if workloads.of(flow["workload"])["counts"] == "programs"]
-        named = {flow["algorithm"]: variants[flow["algorithm"]][0] for flow in of_programs}
+        named = {flow["algorithm"]: variants[flow["algorithm"]][0] for flow in workloads.of_programs(cell)}
         if len(named) > 1:
             raise UsageError(
                 f"{self.job.file}: flow.algorithm: got {' and '.join(named)} of programs beside each other; expected "
@@ -190,13 +189,12 @@ class HostSettings:
         if self.job.pair.netem:
             found = {role: [one] for role, one in self.netem(index).items()}
         if self.job.allow_host_settings:
-            for role, called in self._congestion(index).items():
-                route: settings.Setting = {"kind": "route", "towards": self.towards[role]}
-                route |= self._windows.get(role, {})
-                if called != self._default(role):
-                    route["congctl"] = called
-                if len(route) > len(("kind", "towards")):
-                    found.setdefault(role, []).append(route)
+            congestion = self._congestion(index)
+            for role in self.pair:
+                called = congestion.get(role, self._default(role))
+                given = {"congctl": called} if called != self._default(role) else {}
+                if route := {**self._windows.get(role, {}), **given}:
+                    found.setdefault(role, []).append({"kind": "route", "towards": self.towards[role], **route})
         return found
 
     def netem(self, index: int) -> dict[str, settings.Setting]:
