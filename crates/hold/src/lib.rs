@@ -14,7 +14,7 @@ mod change;
 mod hold;
 mod journal;
 pub mod lock;
-mod netlink;
+pub mod netlink;
 mod offload;
 mod qdisc;
 pub mod recorded;

@@ -1,4 +1,4 @@
-//! Questions and orders to the kernel by rtnetlink. Source: Linux 6.18, include/uapi/linux/{netlink,rtnetlink}.h.
+//! Questions and orders to the kernel by netlink. Source: Linux 6.18, include/uapi/linux/{netlink,rtnetlink}.h.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -30,13 +30,26 @@ pub const CREATE: u16 = 0x400;
 const ROOM_BYTES: usize = 1 << 17;
 const ANSWER_SECONDS: i64 = 5;
 
-/// Asks, and gives the bodies of the answers. An order has none.
+/// Asks rtnetlink, and gives the bodies of the answers. An order has none.
 pub fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+    ask_of(SockProtocol::NetlinkRoute, kind, flags, body)
+}
+
+/// The same of another part of the kernel.
+///
+/// # Errors
+/// The kernel refuses, or does not answer in time.
+pub fn ask_of(
+    protocol: SockProtocol,
+    kind: u16,
+    flags: u16,
+    body: &[u8],
+) -> io::Result<Vec<Vec<u8>>> {
     let socket = socket(
         AddressFamily::Netlink,
         SockType::Raw,
         SockFlag::SOCK_CLOEXEC,
-        SockProtocol::NetlinkRoute,
+        protocol,
     )?;
     bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
     setsockopt(&socket, ReceiveTimeout, &TimeVal::seconds(ANSWER_SECONDS))?;

@@ -2,31 +2,25 @@
 //! Source: Linux 6.18, include/uapi/linux/{netlink,sock_diag,inet_diag}.h.
 
 use std::collections::HashMap;
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsRawFd, OwnedFd};
 
+use knee_hold::netlink::{DUMP, ask_of};
 use knee_traffic::Side;
-use knee_uapi::netlink::{self, HEADER_BYTES, Messages, NLMSG_DONE, NLMSG_ERROR};
-use nix::sys::socket::sockopt::ReceiveTimeout;
-use nix::sys::socket::{
-    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, setsockopt, socket,
-};
-use nix::sys::time::{TimeVal, TimeValLike};
+use knee_uapi::netlink;
+use nix::sys::socket::SockProtocol;
 use serde::Serialize;
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
-const REQUEST_AND_DUMP: u16 = 0x301;
 const TCP: u8 = 6;
 /// All states but LISTEN, TIME_WAIT, NEW_SYN_RECV and CLOSE.
 const CONNECTED: u32 = 0xfff & !(1 << 10 | 1 << 6 | 1 << 7);
 const CONG: u16 = 4;
 /// INET_DIAG_INFO, _VEGASINFO (any algorithm's own), _CONG and _SKMEMINFO.
 const ASKED: u8 = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 6;
+/// Of a question, with room for what it does not ask.
+const QUESTION_BYTES: usize = 56;
 /// Of an answer, before its attributes.
 const HEAD_BYTES: usize = 72;
-/// The kernel answers with messages of 32 KiB at most.
-const ROOM_BYTES: usize = 1 << 16;
 
 /// A connection of a program's.
 #[derive(Clone, Debug, Serialize)]
@@ -45,144 +39,79 @@ pub struct Connections {
     side: Side,
     /// Of the servers, with their `[[flow]]`.
     ports: Vec<(usize, u16)>,
-    socket: OwnedFd,
-    room: Vec<u8>,
     pub found: Vec<Connection>,
     by_ends: HashMap<Ends, usize>,
 }
 
 impl Connections {
     /// `ports`: of the servers, by `[[flow]]`.
-    pub fn new(side: Side, ports: &[Vec<u16>]) -> Result<Connections, String> {
-        let cannot = |error| format!("cannot ask for the programs' sockets (sock_diag): {error}");
-        let socket = socket(
-            AddressFamily::Netlink,
-            SockType::Raw,
-            SockFlag::SOCK_CLOEXEC,
-            SockProtocol::NetlinkSockDiag,
-        )
-        .map_err(cannot)?;
-        setsockopt(&socket, ReceiveTimeout, &TimeVal::seconds(5)).map_err(cannot)?;
+    pub fn new(side: Side, ports: &[Vec<u16>]) -> Connections {
         let of_group = |(group, ports): (usize, &Vec<u16>)| {
-            ports
-                .iter()
-                .map(move |&port| (group, port))
-                .collect::<Vec<_>>()
+            let ports = ports.iter().map(move |&port| (group, port));
+            ports.collect::<Vec<_>>()
         };
-        Ok(Connections {
+        Connections {
             side,
             ports: ports.iter().enumerate().flat_map(of_group).collect(),
-            socket,
-            room: vec![0; ROOM_BYTES],
             found: Vec::new(),
             by_ends: HashMap::new(),
-        })
+        }
     }
 
     /// Calls `take` with the number of each connection that is there, and its attributes as sock_diag has them.
     pub fn each(&mut self, mut take: impl FnMut(usize, &[u8])) -> Result<(), String> {
         for (group, port) in self.ports.clone() {
+            let (own, far) = match self.side {
+                Side::Sender => (port, 0),
+                Side::Receiver => (0, port),
+            };
             for family in [libc::AF_INET as u8, libc::AF_INET6 as u8] {
-                self.dump(group, port, family, &mut take)
+                let question = question(family, own, far);
+                let protocol = SockProtocol::NetlinkSockDiag;
+                let answers = ask_of(protocol, SOCK_DIAG_BY_FAMILY, DUMP, &question);
+                let answers = answers
                     .map_err(|error| format!("cannot ask for the programs' sockets: {error}"))?;
+                for answer in &answers {
+                    self.read(group, answer, &mut take);
+                }
             }
         }
         Ok(())
     }
 
-    fn dump(
-        &mut self,
-        group: usize,
-        port: u16,
-        family: u8,
-        take: &mut impl FnMut(usize, &[u8]),
-    ) -> io::Result<()> {
-        let (own, far) = match self.side {
-            Side::Sender => (port, 0),
-            Side::Receiver => (0, port),
+    fn read(&mut self, group: usize, answer: &[u8], take: &mut impl FnMut(usize, &[u8])) {
+        let (Some(ends), Some(attributes)) = (ends(answer), answer.get(HEAD_BYTES..)) else {
+            return;
         };
-        send(
-            self.socket.as_raw_fd(),
-            &question(family, own, far),
-            MsgFlags::empty(),
-        )?;
-        let mut room = std::mem::take(&mut self.room);
-        let answered = loop {
-            let got = match recv(self.socket.as_raw_fd(), &mut room, MsgFlags::empty()) {
-                Ok(got) => got,
-                Err(nix::Error::EINTR) => continue,
-                Err(error) => break Err(error.into()),
-            };
-            if let Some(end) = self.read(group, &room[..got], take) {
-                break end;
-            }
+        let ends = match self.side {
+            Side::Sender => ends,
+            Side::Receiver => [ends[1], ends[0]],
         };
-        self.room = room;
-        answered
-    }
-
-    /// What came; `Some`: there is no more.
-    fn read(
-        &mut self,
-        group: usize,
-        bytes: &[u8],
-        take: &mut impl FnMut(usize, &[u8]),
-    ) -> Option<io::Result<()>> {
-        for message in Messages(bytes) {
-            let message = match message {
-                Ok(message) => message,
-                Err(error) => return Some(Err(error)),
-            };
-            match message.kind {
-                NLMSG_DONE => return Some(Ok(())),
-                NLMSG_ERROR => {
-                    let error = netlink::word(message.body, 0).unwrap_or(0) as i32;
-                    return Some(Err(io::Error::from_raw_os_error(-error)));
-                }
-                _ => {}
+        let index = *self.by_ends.entry(ends).or_insert_with(|| {
+            self.found.push(Connection {
+                group,
+                ends,
+                congestion: String::new(),
+            });
+            self.found.len() - 1
+        });
+        netlink::each(attributes, |kind, value| {
+            if kind == CONG {
+                let name = value.split(|&byte| byte == 0).next().unwrap_or_default();
+                self.found[index].congestion = String::from_utf8_lossy(name).into_owned();
             }
-            let (Some(ends), Some(attributes)) =
-                (ends(message.body), message.body.get(HEAD_BYTES..))
-            else {
-                continue;
-            };
-            let ends = match self.side {
-                Side::Sender => ends,
-                Side::Receiver => [ends[1], ends[0]],
-            };
-            let index = *self.by_ends.entry(ends).or_insert_with(|| {
-                self.found.push(Connection {
-                    group,
-                    ends,
-                    congestion: String::new(),
-                });
-                self.found.len() - 1
-            });
-            netlink::each(attributes, |kind, value| {
-                if kind == CONG {
-                    let name = value.split(|&byte| byte == 0).next().unwrap_or_default();
-                    self.found[index].congestion = String::from_utf8_lossy(name).into_owned();
-                }
-            });
-            take(index, attributes);
-        }
-        None
+        });
+        take(index, attributes);
     }
 }
 
 /// For the TCP sockets of a family with these ports; 0: any.
 fn question(family: u8, own: u16, far: u16) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let body = 8 + 48;
-    bytes.extend(((HEADER_BYTES + body) as u32).to_ne_bytes());
-    bytes.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
-    bytes.extend(REQUEST_AND_DUMP.to_ne_bytes());
-    bytes.extend([0; 8]);
-    bytes.extend([family, TCP, ASKED, 0]);
+    let mut bytes = vec![family, TCP, ASKED, 0];
     bytes.extend(CONNECTED.to_ne_bytes());
     bytes.extend(own.to_be_bytes());
     bytes.extend(far.to_be_bytes());
-    bytes.resize(HEADER_BYTES + body, 0);
+    bytes.resize(QUESTION_BYTES, 0);
     bytes
 }
 
@@ -218,8 +147,7 @@ mod tests {
             accepted.read_exact(&mut [0; 5]).unwrap();
             let expected = [at, client.local_addr().unwrap()].map(|end| (end.ip(), end.port()));
             for side in [Side::Sender, Side::Receiver] {
-                let mut connections =
-                    Connections::new(side, &[Vec::new(), vec![at.port()]]).unwrap();
+                let mut connections = Connections::new(side, &[Vec::new(), vec![at.port()]]);
                 for _ in 0..2 {
                     let mut kinds = Vec::new();
                     let taken = connections.each(|index, attributes| {
@@ -242,7 +170,7 @@ mod tests {
 
     #[test]
     fn of_no_port_nothing_is_asked() {
-        let mut connections = Connections::new(Side::Sender, &[Vec::new()]).unwrap();
+        let mut connections = Connections::new(Side::Sender, &[Vec::new()]);
         connections.each(|_, _| panic!("nobody's")).unwrap();
         assert!(connections.found.is_empty());
     }

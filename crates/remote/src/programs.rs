@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::guard::Guard;
 
-/// Of what a program printed, the end of it that is told; iperf3 has some 2 MB for an hour of one stream.
+/// The front gets the last so much of what a program printed; iperf3 prints 2 MB in an hour of one stream.
 const MOST_TOLD_BYTES: u64 = 4 << 20;
 
 /// The programs of a repetition. They end with the thread that started them.

@@ -246,7 +246,7 @@ impl Prepared {
             open: &open,
             shared,
             records: Records::default(),
-            connections: Connections::new(self.side, &asked.servers)?,
+            connections: Connections::new(self.side, &asked.servers),
             programs: &mut self.programs,
         };
         let (ended_ns, reports) = std::thread::scope(|scope| {
