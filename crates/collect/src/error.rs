@@ -53,14 +53,9 @@ pub enum KernelError {
     #[error("the lab's {role}: {message}")]
     Child { role: String, message: String },
 
-    /// A command cannot be run.
-    #[error("flow.{group}.{role}: cannot run `{command}`: {why}")]
-    Command {
-        group: usize,
-        role: &'static str,
-        command: String,
-        why: String,
-    },
+    /// A command of a scenario cannot be run: which, and why.
+    #[error("{0}")]
+    Command(String),
 
     /// An algorithm cannot be put into the kernel.
     #[error("cannot load \"{name}\" into the kernel: {why}. {hint}")]

@@ -138,17 +138,7 @@ fn told(error: traffic::Error) -> KernelError {
         traffic::Error::Unsupported { what, lacks, hint } => {
             KernelError::Unsupported { what, lacks, hint }
         }
-        traffic::Error::Command {
-            group,
-            role,
-            command,
-            why,
-        } => KernelError::Command {
-            group,
-            role,
-            command,
-            why,
-        },
+        error @ traffic::Error::Command { .. } => KernelError::Command(error.to_string()),
         error @ traffic::Error::Connection { .. } => KernelError::Child {
             role: "connection".into(),
             message: error.to_string(),
