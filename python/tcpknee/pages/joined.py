@@ -132,7 +132,7 @@ class Joined(ReportRun):
 
     @cached_property
     def entrants(self) -> list[Entrant]:
-        """Those of all, of which each is called by its run too: by that they have their colours."""
+        """Of every run. Each has the name of its run too, and its colour by both."""
         found = list(self._named())
         cells = list(self.cells)
         return sorted(found, key=lambda entrant: (cells.index(entrant.cell), entrant.group))
