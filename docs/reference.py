@@ -125,11 +125,13 @@ def keys(section: str, listed: Iterable[Key]) -> str:
             key["accepts"],
             key["default"],
             "yes" if key["axis"] else "",
+            key["engines"],
             key["source"],
         ]
         for key in listed
     ]
-    return head + table(["key", "meaning", "accepts", "default", "axis", "source of the default or definition"], rows)
+    columns = ["key", "meaning", "accepts", "default", "axis", "engines", "source of the default or definition"]
+    return head + table(columns, rows)
 
 
 def tables_of(verb: str, listed: Mapping[str, Iterable[Mapping[str, str]]]) -> str:

@@ -139,6 +139,9 @@ class Scenario:
         list of dicts `group` `name` `algorithm` `workload` `count` · `kernel` str or None.
         """
 
+    def without_effect(self, index: int, engine: str) -> list[str]:
+        """A sentence for each reason why something that the file sets for that cell has no effect in that engine."""
+
     @property
     def files(self) -> dict[str, str]:
         """The text of each file that the scenario names, by its path."""
@@ -422,7 +425,7 @@ def workloads() -> list[dict[str, Any]]:
     connections come and go at random?"""
 
 def keys() -> list[dict[str, Any]]:
-    """`path` `default` `accepts` `axis` `doc` `source` of each key of a scenario file."""
+    """`path` `default` `accepts` `axis` `engines` `doc` `source` of each key of a scenario file."""
 
 def tables(of: str) -> Mapping[str, list[dict[str, str]]]:
     """Columns of each table of a `run`, `recording`, `trace`, `profile`, `fleet` or `snapshot`: `name` `type` `unit`

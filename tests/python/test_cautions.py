@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tcpknee.runs import api
+from tcpknee.runs import api, doubts, manifest
 
 PATH = 'duration = "20s"\nwarmup = "1s"\n[path]\nrate = "20Mbit/s"\nrtt = "30ms"\njitter = "1ms"\n'
 FLOW = '[[flow]]\nalgorithm = "cubic"\n'
@@ -43,3 +43,13 @@ def test_bbr_on_the_rules_of_a_release_that_had_none_is_told() -> None:
     assert said.startswith('Linux has bbr1 from 4.9 on: with kernel = "4.8" it is that of later releases')
     assert cautions(f'kernel = "4.9"\n{text}') == cautions(text) == []
     assert cautions(f'kernel = "4.8"\n{PATH}{FLOW}') == []
+
+
+def test_what_an_engine_does_not_do_is_a_caution_of_its_runs_alone() -> None:
+    text = PATH + '[sender]\ncosts = ["none", "published"]\n' + FLOW
+    scenario = api.parse(text, "s.toml")
+    assert doubts.of_settings(manifest.cells(scenario, "sim")) == []
+    [said] = doubts.of_settings(manifest.cells(scenario, "kernel"))
+    assert (
+        said == "cell 1: sender.costs has no effect in the engine kernel, whose hosts are real: the engine sim has it."
+    )

@@ -106,16 +106,6 @@ pub fn check(cell: &Cell) -> Result<(), KernelError> {
         })
     };
     let simulate = "Leave it out, or take the engine sim or kernel.";
-    for (side, host) in [("sender", &cell.sender), ("receiver", &cell.receiver)] {
-        let models = [
-            (host.costs.is_some(), "costs"),
-            (host.noise.0 > 0, "noise"),
-            (host.steal > 0.0, "steal"),
-        ];
-        if let Some((_, key)) = models.iter().find(|(is_set, _)| *is_set) {
-            return refuse(format!("{side}.{key}, a model of a host,"), simulate);
-        }
-    }
     refuse_buffers(cell)?;
     for (group, flow) in cell.flows.iter().enumerate() {
         if flow.blocking {
@@ -542,12 +532,5 @@ mod tests {
             read(&whole, &written(&[u64::MAX], 0)).is_err(),
             "of no time"
         );
-    }
-
-    #[test]
-    fn a_model_of_a_host_is_none_of_a_host() {
-        assert!(check(&cell("")).is_ok());
-        let error = check(&cell("[sender]\nnoise = \"10us\"\n")).unwrap_err();
-        assert!(error.to_string().contains("sender.noise"), "{error}");
     }
 }

@@ -262,6 +262,7 @@ pub fn keys(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         dict.set_item("default", key.default)?;
         dict.set_item("accepts", key.forms)?;
         dict.set_item("axis", key.axis)?;
+        dict.set_item("engines", key.engines)?;
         dict.set_item("doc", key.doc)?;
         dict.set_item("source", key.source)?;
         list.append(dict)?;

@@ -10,7 +10,7 @@ use knee_loader::Variant;
 use knee_path::Path;
 use knee_path::queue::BufferLimit;
 use knee_path::trace::RateTrace;
-use knee_scenario::{AlgorithmFile, Cell, Names, rules};
+use knee_scenario::{AlgorithmFile, Cell, Engine, Names, rules};
 use knee_units::Nanos;
 use knee_units::files::{Found, ReadFile};
 use pyo3::exceptions::{PyIndexError, PyValueError};
@@ -119,6 +119,13 @@ impl Scenario {
     #[getter]
     fn cells(slf: Py<Self>) -> Cells {
         Cells { scenario: slf }
+    }
+
+    /// What the file sets for a cell and the engine of that name does not do.
+    fn without_effect(&self, index: usize, engine: &str) -> PyResult<Vec<String>> {
+        let known = Engine::ALL.into_iter().find(|one| one.name() == engine);
+        let known = known.ok_or_else(|| PyValueError::new_err(format!("no engine {engine:?}")))?;
+        Ok(self.scenario.without_effect(index, known))
     }
 
     /// Text of each file that the scenario names, by its path.

@@ -12,7 +12,7 @@ use crate::key::Default::{Required, Value, Words};
 use crate::key::keyed::keyed;
 use crate::key::keyed::named;
 use crate::key::names::Kernel;
-use crate::key::{Kind, fixed, key, secs, us};
+use crate::key::{Kind, fixed, key, of_release, secs, us};
 use knee_path::Path;
 use knee_path::packet::HEADER_BYTES;
 use knee_tables::KeptSamples;
@@ -100,13 +100,13 @@ keyed! {
         ));
         /// Whose rules the hosts have, as the defaults of their keys: an engine is given these.
         #[serde(skip)]
-        pub kernel: Option<Kernel> = key(
+        pub kernel: Option<Kernel> = of_release(key(
             "kernel",
             Kind::Kernel,
             Words("none: what the keys' defaults say, which are Linux 6.18's"),
             "whose rules and defaults both hosts have: of a release in the simulator (`knee kernel rules`), and with the engine guest of that kernel itself, as `knee kernel list` names it; keys that are set go before them",
             "tcpknee; docs/kernels.md",
-        );
+        ));
         given {
             /// The first hop in the data direction: of most scenarios the only one.
             pub path: Path,

@@ -50,6 +50,7 @@ pub struct Key {
     pub default: Default,
     /// May a list stand here?
     pub axis: bool,
+    pub engines: Engines,
     pub doc: &'static str,
     pub source: &'static str,
     /// The workloads it belongs to, which the registry of workloads says; empty: it belongs to the table itself.
@@ -69,6 +70,7 @@ pub const fn key(
         kind,
         default,
         axis: true,
+        engines: Engines::EVERY,
         doc,
         source,
         workloads: &[],
@@ -78,6 +80,138 @@ pub const fn key(
 /// The same, and no axis.
 pub const fn fixed(key: Key) -> Key {
     Key { axis: false, ..key }
+}
+
+/// An engine, as the command line names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    Sim,
+    Kernel,
+    Guest,
+    Hosts,
+}
+
+impl Engine {
+    pub const ALL: [Engine; 4] = [Engine::Sim, Engine::Kernel, Engine::Guest, Engine::Hosts];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Engine::Sim => "sim",
+            Engine::Kernel => "kernel",
+            Engine::Guest => "guest",
+            Engine::Hosts => "hosts",
+        }
+    }
+}
+
+/// The engines in which a key has an effect. What is set without one is said: [`crate::Scenario::without_effect`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Engines {
+    pub sim: Simulated,
+    pub kernel: bool,
+    pub guest: bool,
+    pub hosts: bool,
+}
+
+/// When the simulator does what a key says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Simulated {
+    Always,
+    /// Of hosts that have `costs`: the host model.
+    WithCosts,
+    Never,
+}
+
+impl Engines {
+    pub const EVERY: Engines = Engines {
+        sim: Simulated::Always,
+        kernel: true,
+        guest: true,
+        hosts: true,
+    };
+    const REAL: Engines = Engines {
+        sim: Simulated::Never,
+        ..Engines::EVERY
+    };
+    const SIM: Engines = Engines {
+        sim: Simulated::Always,
+        kernel: false,
+        guest: false,
+        hosts: false,
+    };
+
+    const MODEL: Engines = Engines {
+        sim: Simulated::WithCosts,
+        ..Engines::SIM
+    };
+
+    /// Has the key an effect there? In the simulator: whatever else is set?
+    pub fn has(self, engine: Engine) -> bool {
+        match engine {
+            Engine::Sim => self.sim == Simulated::Always,
+            Engine::Kernel => self.kernel,
+            Engine::Guest => self.guest,
+            Engine::Hosts => self.hosts,
+        }
+    }
+
+    /// Has it none but on simulated hosts with a cost model?
+    pub fn is_model(self) -> bool {
+        self == Engines::MODEL
+    }
+
+    /// As a list: `kernel, guest, sim with costs`.
+    pub fn listed(self) -> String {
+        let names = Engine::ALL.into_iter().filter(|engine| self.has(*engine));
+        let mut names: Vec<&str> = names.map(Engine::name).collect();
+        if self.sim == Simulated::WithCosts {
+            names.push("sim with costs");
+        }
+        names.join(", ")
+    }
+}
+
+/// A key of the simulator alone: real hosts have rules and loads of their own.
+pub const fn simulated(key: Key) -> Key {
+    of(key, Engines::SIM)
+}
+
+/// One of the host model.
+pub const fn modelled(key: Key) -> Key {
+    of(key, Engines::MODEL)
+}
+
+/// One of real hosts.
+pub const fn real(key: Key) -> Key {
+    of(key, Engines::REAL)
+}
+
+/// One of real hosts, and of the host model.
+pub const fn real_or_modelled(key: Key) -> Key {
+    let sim = Simulated::WithCosts;
+    of(
+        key,
+        Engines {
+            sim,
+            ..Engines::REAL
+        },
+    )
+}
+
+/// One of the simulator, and of a guest's kernel.
+pub const fn of_release(key: Key) -> Key {
+    let guest = true;
+    of(
+        key,
+        Engines {
+            guest,
+            ..Engines::SIM
+        },
+    )
+}
+
+const fn of(key: Key, engines: Engines) -> Key {
+    Key { engines, ..key }
 }
 
 /// What kind of value a key takes, with its bounds (inclusive).

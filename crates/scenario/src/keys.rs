@@ -8,7 +8,7 @@ mod path;
 
 use std::sync::LazyLock;
 
-use crate::key::{Default, Key};
+use crate::key::{Default, Engines, Key};
 use axes::{SAMPLE, ZIP};
 use list::{EXPECT, FLOW, PUBLISHED, RECEIVER, TITLE};
 use path::{HOP, WHOLE};
@@ -33,6 +33,8 @@ pub struct KeyDoc {
     pub forms: String,
     /// May a list stand here, as an axis of the matrix?
     pub axis: bool,
+    /// The engines in which it has an effect.
+    pub engines: String,
     pub doc: String,
     /// Where the default or the definition comes from.
     pub source: String,
@@ -59,6 +61,7 @@ pub fn keys() -> Vec<KeyDoc> {
         },
         forms: key.kind.forms(),
         axis: key.axis,
+        engines: section.engines(key).listed(),
         doc: match key.workloads {
             [] => key.doc.into(),
             only => format!("{} (workload {})", key.doc, only.join(", ")),
@@ -106,6 +109,15 @@ impl Section {
             Section::Published(_) => (PUBLISHED, &[]),
         };
         first.iter().chain(second)
+    }
+
+    /// Where a key of it has an effect. Two hosts of the user's, and the path between them, are as they are.
+    fn engines(self, key: &Key) -> Engines {
+        let is_set_up = matches!(self, Section::Path | Section::Sender | Section::Receiver);
+        Engines {
+            hosts: key.engines.hosts && !is_set_up,
+            ..key.engines
+        }
     }
 
     /// `path.rtt`, `flow.0.count`.

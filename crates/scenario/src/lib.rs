@@ -9,6 +9,7 @@ mod besides;
 mod cautions;
 mod cell;
 mod describe;
+mod effect;
 mod error;
 mod form;
 mod key;
@@ -21,6 +22,7 @@ pub mod rules;
 pub mod workload;
 mod zip;
 
+pub use crate::key::Engine;
 pub use crate::key::error::{Problem, ScenarioError};
 pub use crate::key::keyed::Bytes;
 pub use crate::key::names::{AlgorithmFile, AlgorithmInfo, Kernel, Names};

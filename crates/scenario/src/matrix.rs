@@ -11,6 +11,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::axes::{MAX_CELLS, Sample};
 use crate::besides::{Expect, Published};
+use crate::key::profile;
 use crate::keys::Section;
 use crate::read::{Content, Entry, Setting, Target};
 use crate::release::Release;
@@ -265,8 +266,8 @@ impl Matrix {
             .map(|i| &self.settings[*i])
     }
 
-    /// Refuses what no cell would use: parameters of an algorithm that the
-    /// flow never runs, keys of a workload that it never has.
+    /// Refuses what no cell would use: parameters of an algorithm that the flow never runs, keys of a workload that it
+    /// never has, and keys of the host model where hosts never have a cost.
     fn check_applicable(&self, mistakes: &Mistakes<'_>) {
         for setting in self.settings.iter().filter(|setting| !setting.is_default) {
             let used = |name: &str| {
@@ -302,9 +303,27 @@ impl Matrix {
                         mistakes.add(setting.line, problem);
                     }
                 }
+                Target::Key(key)
+                    if key.engines.is_model() && !self.sets(setting.section, profile::KEY) =>
+                {
+                    let costs = setting.section.path_of(profile::KEY);
+                    let problem = Problem::Value {
+                        key: setting.path.clone(),
+                        got: format!("a key of the host model, which is without {costs}"),
+                        expected: "keys that have an effect in some engine".into(),
+                        next: format!("Remove it, or set {costs} = \"published\"."),
+                    };
+                    mistakes.add(setting.line, problem);
+                }
                 _ => {}
             }
         }
+    }
+
+    /// Does the file set that key, to whatever?
+    fn sets(&self, section: Section, name: &str) -> bool {
+        let setting = self.setting(section, name);
+        setting.is_some_and(|setting| !setting.is_default)
     }
 
     /// Counts the combinations; `None`: there are too many.
@@ -362,6 +381,11 @@ impl<'a> Point<'a> {
                 },
             )
             .collect()
+    }
+
+    /// Does the file set that key, to whatever?
+    pub(super) fn sets(&self, section: Section, name: &str) -> bool {
+        self.matrix.sets(section, name)
     }
 
     /// What the file sets here and acts here, table by table.

@@ -58,6 +58,7 @@ _FACTS = {
 """Facts of an entry, and what they are called."""
 
 _WIDTH = 100
+_EVERY_ENGINE = "sim, kernel, guest, hosts"
 
 
 @click.command(
@@ -270,6 +271,8 @@ def _key(key: Mapping[str, Any]) -> list[str]:
     default = f" = {key['default']}" if key.get("default") not in (None, "") else ""
     axis = "; a list is an axis" if key["axis"] else ""
     lines = [f"{key['path']}{default}", *_wrapped(f"{key['doc']} ({key['accepts']}{axis})", indent=4)]
+    if key["engines"] != _EVERY_ENGINE:
+        lines += _wrapped(f"engines: {key['engines']}", indent=4)
     if key.get("source"):
         lines += _wrapped(f"source: {key['source']}", indent=4)
     return lines

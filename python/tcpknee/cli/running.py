@@ -242,7 +242,7 @@ def dry_run(scenarios: Sequence[tuple[_core.Scenario, str]], options: Options) -
     """Prints the plans of scenarios, each with the name of its file."""
     plans = []
     for scenario, file in scenarios:
-        cells = [manifest.plain_cell(cell) for cell in scenario.cells]
+        cells = manifest.cells(scenario, options.engines[0])
         plans.append(
             {
                 "scenario": file,

@@ -82,7 +82,7 @@ def describe(
         "scenario_sha256": hashlib.sha256(text.encode()).hexdigest(),
         "seed": scenario.seed,
         "repeat": scenario.repeat,
-        "cells": [plain_cell(cell) for cell in scenario.cells],
+        "cells": cells(scenario, engine),
         **({"algorithm_files": list(algorithm_files)} if algorithm_files else {}),
         "expects": [{"assert": assertion, "line": line} for assertion, line in scenario.expects],
         "published": [
@@ -103,13 +103,18 @@ def describe(
     }
 
 
-def plain_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
-    """A cell as JSON has it: lists for tuples, but for its facts, which are many."""
-    return {
-        **cell,
-        "axes": [list(axis) for axis in cell["axes"]],
-        "flows": [dict(flow) for flow in cell["flows"]],
-    }
+def cells(scenario: Any, engine: str) -> list[dict[str, Any]]:
+    """The cells of a `_core.Scenario` as JSON has them, with what they set that has no effect in the engine: lists for
+    tuples, but for their facts, which are many."""
+    return [
+        {
+            **cell,
+            "axes": [list(axis) for axis in cell["axes"]],
+            "flows": [dict(flow) for flow in cell["flows"]],
+            "cautions": [*cell["cautions"], *scenario.without_effect(cell["index"], engine)],
+        }
+        for cell in scenario.cells
+    ]
 
 
 def seed_of(run: Mapping[str, Any], cell: Mapping[str, Any]) -> int:

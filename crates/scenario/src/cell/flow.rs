@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::key::Default::{Value, Words};
 use crate::key::keyed::Bytes;
 use crate::key::keyed::keyed;
-use crate::key::{INT_MAX, Kind, key, secs};
+use crate::key::{INT_MAX, Kind, key, secs, simulated};
 use knee_units::{Nanos, Rate};
 use serde::Serialize;
 
@@ -65,13 +65,13 @@ keyed! {
             /// The hops that it crosses: the first, and the one behind the last.
             pub hops: Range<usize>,
         };
-        pub blocking: bool = key(
+        pub blocking: bool = simulated(key(
             "blocking",
             Kind::Flag,
             Value("false"),
-            "does the sending application wait in write() for room in the send buffer? A nonblocking one writes anew when there is room, and a write that finds nothing unsent marks the flow as limited by its application: BBR then leaves its samples out. Only the simulator has blocking ones",
+            "does the sending application wait in write() for room in the send buffer? A nonblocking one writes anew when there is room, and a write that finds nothing unsent marks the flow as limited by its application: BBR then leaves its samples out",
             "socket(7), O_NONBLOCK; Linux, tcp_sendmsg_locked()",
-        );
+        ));
         /// Who spaces what the flow sends; `None`: as its host says.
         pub pacing: Option<Pacing> = key(
             "pacing",

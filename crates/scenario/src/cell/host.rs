@@ -2,8 +2,10 @@
 
 use crate::key::Default::Value;
 use crate::key::keyed::keyed;
-use crate::key::profile::Profile;
-use crate::key::{GIB, INT_MAX, Key, Kind, key, ms, secs, us};
+use crate::key::profile::{self, Profile};
+use crate::key::{
+    GIB, INT_MAX, Key, Kind, key, modelled, ms, real, real_or_modelled, secs, simulated, us,
+};
 use knee_units::Nanos;
 use knee_units::cpus::Cpus;
 use serde::Serialize;
@@ -49,7 +51,7 @@ const fn pacing_ratio(name: &'static str, default: &'static str, doc: &'static s
     key(name, kind, Value(default), doc, SYSCTL)
 }
 
-/// A count of 1 to `max` that net.core.`name` has in the kernel, for the host model.
+/// A count of 1 to `max` that net.core.`name` has in the kernel.
 const fn net_count(name: &'static str, max: u64, default: &'static str, doc: &'static str) -> Key {
     let kind = Kind::Count { min: 1, max };
     key(name, kind, Value(default), doc, NET_SYSCTL)
@@ -59,13 +61,13 @@ keyed! {
     /// Linux settings of one side's hosts, named as the sysctls.
     #[derive(Clone, Debug, Serialize)]
     pub struct Host {
-        pub hz: u32 = key(
+        pub hz: u32 = simulated(key(
             "hz",
             Kind::Choice(&[100, 250, 300, 1000]),
             Value("250"),
             "jiffies per second: granularity of TCP's timers and of CUBIC's clock",
             "Linux, kernel/Kconfig.hz",
-        );
+        ));
         /// Least, initial and largest send buffer.
         pub tcp_wmem_bytes: [u64; 3] =
             buffer_size("tcp_wmem_min", "4096B", "least send buffer"),
@@ -98,13 +100,13 @@ keyed! {
             "most bytes of a socket in qdisc and NIC (TSQ); 1MiB in Linux 6.12",
             SYSCTL,
         );
-        pub tsq_limits_paced: bool = key(
+        pub tsq_limits_paced: bool = simulated(key(
             "tsq_limits_paced",
             Kind::Flag,
             Value("true"),
             "does tcp_limit_output_bytes limit sockets that are paced, too? It does not in Linux 5.0 to 6.15",
             "Linux c73e5807e4f6, \"tcp: tsq: no longer use limit_output_bytes for paced flows\"; netdev, 13 May 2025, \"tcp: always use tcp_limit_output_bytes limitation\"",
-        );
+        ));
         pub tcp_slow_start_after_idle: bool = key(
             "tcp_slow_start_after_idle",
             Kind::Flag,
@@ -160,13 +162,13 @@ keyed! {
             "who spaces packets: TCP's timer for algorithms that ask for it (internal) or for every socket (timer), or the fq qdisc for every socket",
             PACING_SOURCE,
         );
-        pub pacing_timer: PacingTimer = key(
+        pub pacing_timer: PacingTimer = simulated(key(
             "pacing_timer",
             Kind::Name("rule", || PacingTimer::NAMES.to_vec()),
             Value("when-needed"),
-            "when TCP arms its pacing timer: for a packet that has to wait (when-needed), after every packet with data (every-packet), or never, as only the fq qdisc paces. A lab's kernel has its own rule",
+            "when TCP arms its pacing timer: for a packet that has to wait (when-needed), after every packet with data (every-packet), or never, as only the fq qdisc paces",
             "Linux 864e5c090749, \"tcp: optimize tcp internal pacing\"; 218af599fa63",
-        );
+        ));
         pub tcp_pacing_ss_ratio: u32 = pacing_ratio(
             "tcp_pacing_ss_ratio",
             "200",
@@ -177,16 +179,16 @@ keyed! {
             "120",
             "default pacing rate otherwise, in percent of cwnd/srtt",
         );
-        pub send_stamps: SendStamps = key(
+        pub send_stamps: SendStamps = simulated(key(
             "send_stamps",
             Kind::Name("sending time", || SendStamps::NAMES.to_vec()),
             Value("departure"),
-            "what RTT samples and delivery rates take as the time at which a packet was sent: when the qdisc lets it go (departure, since Linux 4.20), or when TCP handed it to the qdisc (handover, before), so that the time that fq holds it is part of the RTT. A lab's kernel has its own rule",
+            "what RTT samples and delivery rates take as the time at which a packet was sent: when the qdisc lets it go (departure, since Linux 4.20), or when TCP handed it to the qdisc (handover, before), so that the time that fq holds it is part of the RTT",
             "Linux ab408b6dc744, \"tcp: switch tcp and sch_fq to new earliest departure time model\"",
-        );
+        ));
         /// Qdisc of a lab host's interface, `None`: the kernel's default for it.
         /// The simulator has none but what `pacing` says.
-        pub qdisc: Option<String> = key(
+        pub qdisc: Option<String> = real(key(
             "qdisc",
             Kind::Name("qdisc", || {
                 vec![
@@ -205,9 +207,9 @@ keyed! {
                 ]
             }),
             Value("default"),
-            "qdisc of the host's interface, with its defaults; only a lab has them, and those that its kernel has",
+            "qdisc of the host's interface, with its defaults; the kernel must have it",
             "tc(8)",
-        );
+        ));
         pub tcp_ecn: u8 = key(
             "tcp_ecn",
             Kind::Count { min: 0, max: 5 },
@@ -239,13 +241,13 @@ keyed! {
             "largest TSO packet; 0B turns segmentation offload off",
             "Linux, GSO_LEGACY_MAX_SIZE, GSO_MAX_SIZE; ip-link(8)",
         );
-        pub tso_autosizing: bool = key(
+        pub tso_autosizing: bool = simulated(key(
             "tso_autosizing",
             Kind::Flag,
             Value("true"),
-            "does the pacing rate bound a TSO packet to a millisecond's worth? Otherwise it has what the window lets go, up to gso_max. A lab's kernel has its own rule",
+            "does the pacing rate bound a TSO packet to a millisecond's worth? Otherwise it has what the window lets go, up to gso_max",
             "Linux 95bd09eb2750, \"tcp: TSO packets automatic sizing\"",
-        );
+        ));
         pub tcp_tso_rtt_log: u32 = key(
             "tcp_tso_rtt_log",
             Kind::Count { min: 0, max: 31 },
@@ -253,20 +255,20 @@ keyed! {
             "what a TSO packet has beside a millisecond's worth: gso_max, halved for every 2^tcp_tso_rtt_log us of minimum RTT; 0: nothing",
             SYSCTL,
         );
-        pub rcvbuf_share: RcvbufShare = key(
+        pub rcvbuf_share: RcvbufShare = simulated(key(
             "rcvbuf_share",
             Kind::Name("share", || RcvbufShare::NAMES.to_vec()),
             Value("measured"),
-            "how much of the receive buffer is taken for payload, which bounds the window: what full packets have shown, and until then half (measured) or a quarter (measured-from-quarter), or always half, which is tcp_adv_win_scale = 1. A lab's kernel has its own rule",
+            "how much of the receive buffer is taken for payload, which bounds the window: what full packets have shown, and until then half (measured) or a quarter (measured-from-quarter), or always half, which is tcp_adv_win_scale = 1",
             "Linux dfa2f0483360, \"tcp: get rid of sysctl_tcp_adv_win_scale\"",
-        );
-        pub grow_skb: bool = key(
+        ));
+        pub grow_skb: bool = simulated(key(
             "grow_skb",
             Kind::Flag,
             Value("true"),
-            "does a packet take what it lacks from the next skb of the send buffer? Linux before 6.10 does not, and sends what is left of an skb alone; a real kernel does as it does",
+            "does a packet take what it lacks from the next skb of the send buffer? Linux before 6.10 does not, and sends what is left of an skb alone",
             "Linux 6.10, tcp_grow_skb()",
-        );
+        ));
         pub gro: bool = key(
             "gro",
             Kind::Flag,
@@ -284,171 +286,171 @@ keyed! {
             "how long the NIC gathers packets before it interrupts, which bounds what GRO can merge; 0s: an interrupt per packet",
             "Linux ena driver, initial rx-usecs (netdev, 12 May 2024, \"net: ena: Change initial rx_usec interval\"); ethtool(8), -C rx-usecs",
         );
-        pub adaptive_rx: bool = key(
+        pub adaptive_rx: bool = modelled(key(
             "adaptive_rx",
             Kind::Flag,
             Value("false"),
-            "does the driver choose how long each receive queue gathers packets, from 1us to 256us, by what comes (DIM), in the place of rx_coalesce? For the host model",
+            "does the driver choose how long each receive queue gathers packets, from 1us to 256us, by what comes (DIM), in the place of rx_coalesce?",
             "Linux 6.18, Documentation/networking/net_dim.rst; ethtool(8), -C adaptive-rx",
-        );
-        pub noise: Nanos = key(
+        ));
+        pub noise: Nanos = simulated(key(
             "noise",
             Kind::Duration {
                 min: Nanos::ZERO,
                 max: ms(100),
             },
             Value("0s"),
-            "how late the host sends, in the mean: exponential, drawn anew for each moment at which it sends, and in order. For the simulator, whose hosts have no noise of their own; those of a lab have theirs, whatever this says",
+            "how late the host sends, in the mean: exponential, drawn anew for each moment at which it sends, and in order. The simulator's hosts have no noise but this",
             "tcpknee; docs/simulator.md has what was measured",
-        );
+        ));
         /// What the hosts' operations cost; `None`: nothing, and they have no processors.
-        pub costs: Option<Box<Profile>> = key(
-            "costs",
+        pub costs: Option<Box<Profile>> = simulated(key(
+            profile::KEY,
             Kind::Costs,
             Value("none"),
-            "what the hosts' operations cost: a profile that comes with tcpknee or that `knee calibrate` wrote; none: what they do takes no time. With a profile, and unless hosts says otherwise, there is one host at this side, with processors, threads and queues. For the simulator; a lab's hosts cost what they cost",
+            "what the hosts' operations cost: a profile that comes with tcpknee or that `knee calibrate` wrote; none: what they do takes no time. With a profile, and unless hosts says otherwise, there is one host at this side, with processors, threads and queues",
             "tcpknee; docs/host.md",
-        );
-        pub cpus: u32 = key(
+        ));
+        pub cpus: u32 = modelled(key(
             "cpus",
             Kind::Count { min: 1, max: 128 },
             Value("1"),
-            "processors of a host. For the host model",
+            "processors of a host",
             "tcpknee; docs/host.md",
-        );
-        pub app_threads: u32 = key(
+        ));
+        pub app_threads: u32 = modelled(key(
             "app_threads",
             Kind::Count { min: 1, max: 1_024 },
             Value("1"),
-            "threads of a host's applications, to which connections belong in turn; pinned to app_cpus in turn where that names any. For the host model",
+            "threads of a host's applications, to which connections belong in turn; pinned to app_cpus in turn where that names any",
             "tcpknee; docs/host.md",
-        );
-        pub rx_ring: u32 = key(
+        ));
+        pub rx_ring: u32 = modelled(key(
             "rx_ring",
             Kind::Count {
                 min: 1,
                 max: 65_536,
             },
             Value("1024"),
-            "descriptors of each receive queue: packets that arrive while all are taken are dropped. For the host model",
+            "descriptors of each receive queue: packets that arrive while all are taken are dropped",
             "ethtool(8), -G rx",
-        );
-        pub netdev_max_backlog: u32 = net_count(
+        ));
+        pub netdev_max_backlog: u32 = modelled(net_count(
             "netdev_max_backlog",
             1_000_000,
             "1000",
-            "most packets that wait on a processor for its backlog: with RPS, and on a veth. For the host model",
-        );
+            "most packets that wait on a processor for its backlog: with RPS, and on a veth",
+        ));
         /// Empty: none.
-        pub flow_limit_cpu_bitmap: Cpus = key(
+        pub flow_limit_cpu_bitmap: Cpus = modelled(key(
             "flow_limit_cpu_bitmap",
             Kind::CpuMask,
             Value("0"),
-            "processors that limit flows: one of these puts no packet into a backlog that is half full or fuller, if more than half of the last 128 that it had for such backlogs were of the same flow; 0: none. For the host model",
+            "processors that limit flows: one of these puts no packet into a backlog that is half full or fuller, if more than half of the last 128 that it had for such backlogs were of the same flow; 0: none",
             "Linux 6.18, Documentation/networking/scaling.rst, RPS Flow Limit; net/core/dev.c: skb_flow_limit()",
-        );
-        pub netdev_budget: u32 = net_count(
+        ));
+        pub netdev_budget: u32 = modelled(net_count(
             "netdev_budget",
             INT_MAX,
             "300",
-            "most packets that a processor's polls take in a round, before other softirqs go first. For the host model",
-        );
-        pub netdev_budget_usecs: u32 = net_count(
+            "most packets that a processor's polls take in a round, before other softirqs go first",
+        ));
+        pub netdev_budget_usecs: u32 = modelled(net_count(
             "netdev_budget_usecs",
             INT_MAX,
             "8000",
-            "how long a processor's polls take in a round at most, us. The kernel's default is two jiffies: 8000 with hz = 250, 2000 with hz = 1000. For the host model",
-        );
-        pub reception: Reception = key(
+            "how long a processor's polls take in a round at most, us. The kernel's default is two jiffies: 8000 with hz = 250, 2000 with hz = 1000",
+        ));
+        pub reception: Reception = modelled(key(
             "reception",
             Kind::Name("reception", || Reception::NAMES.to_vec()),
             Value("napi"),
-            "how packets come from the NIC: an interrupt and then polls (napi), an interrupt for each packet (interrupts), or polls without a pause and without interrupts (busy-poll). For the host model",
+            "how packets come from the NIC: an interrupt and then polls (napi), an interrupt for each packet (interrupts), or polls without a pause and without interrupts (busy-poll)",
             "Linux 6.18, Documentation/networking/napi.rst",
-        );
-        pub gro_table: GroTable = key(
+        ));
+        pub gro_table: GroTable = modelled(key(
             "gro_table",
             Kind::Name("GRO table", || GroTable::NAMES.to_vec()),
             Value("hash"),
-            "where GRO holds packets: eight lists by hash, of up to eight packets each (hash, since Linux 4.19), one list of up to eight that gives up its oldest for a new flow (short-list), one of up to eight past which a new flow goes when it is full (short-list-passed, before Linux 600adc18eba8), or one of any length (list). For the host model",
+            "where GRO holds packets: eight lists by hash, of up to eight packets each (hash, since Linux 4.19), one list of up to eight that gives up its oldest for a new flow (short-list), one of up to eight past which a new flow goes when it is full (short-list-passed, before Linux 600adc18eba8), or one of any length (list)",
             "Linux, net/core/gro.c: dev_gro_receive(), GRO_HASH_BUCKETS, MAX_GRO_SKBS",
-        );
-        pub tso: bool = key(
+        ));
+        pub tso: bool = modelled(key(
             "tso",
             Kind::Flag,
             Value("true"),
-            "does the NIC split TSO packets? Otherwise software does, which costs. For the host model",
+            "does the NIC split TSO packets? Otherwise software does, which costs",
             "ethtool(8), -K tso",
-        );
-        pub tx_coalesce: Nanos = key(
+        ));
+        pub tx_coalesce: Nanos = modelled(key(
             "tx_coalesce",
             Kind::Duration {
                 min: Nanos::ZERO,
                 max: ms(10),
             },
             Value("0s"),
-            "how long the NIC gathers packets that it has sent before it reports them, up to when they count for TSQ; 0s: it reports each at once, without an interrupt. For the host model",
+            "how long the NIC gathers packets that it has sent before it reports them, up to when they count for TSQ; 0s: it reports each at once, without an interrupt",
             "ethtool(8), -C tx-usecs",
-        );
-        pub mq: bool = key(
+        ));
+        pub mq: bool = modelled(key(
             "mq",
             Kind::Flag,
             Value("true"),
-            "has each queue of the NIC a qdisc of its own (mq), with a lock of its own, and reports by itself what it has sent? Otherwise the host sends through one qdisc and one queue. For the host model",
+            "has each queue of the NIC a qdisc of its own (mq), with a lock of its own, and reports by itself what it has sent? Otherwise the host sends through one qdisc and one queue",
             "tc-mq(8)",
-        );
-        pub xps: bool = key(
+        ));
+        pub xps: bool = modelled(key(
             "xps",
             Kind::Flag,
             Value("false"),
-            "does each processor send by queues of its own (XPS)? Queues belong to processors in turn, and where there are fewer processors share them. Otherwise a hash of the connection chooses one. It takes mq. For the host model",
+            "does each processor send by queues of its own (XPS)? Queues belong to processors in turn, and where there are fewer processors share them. Otherwise a hash of the connection chooses one. It takes mq",
             "Linux 6.18, Documentation/networking/scaling.rst, XPS; net/core/dev.c: netdev_pick_tx()",
-        );
-        pub fq_fast_path: bool = key(
+        ));
+        pub fq_fast_path: bool = modelled(key(
             "fq_fast_path",
             Kind::Flag,
             Value("true"),
-            "does a packet that need not wait pass fq's tree of flows by? Since Linux 6.7. For the host model",
+            "does a packet that need not wait pass fq's tree of flows by? Since Linux 6.7",
             "Linux 076433bd78d7, \"net_sched: sch_fq: add fast path for mostly idle qdisc\"",
-        );
-        pub read_bytes: u64 = key(
+        ));
+        pub read_bytes: u64 = modelled(key(
             "read",
             Kind::Bytes { min: 1, max: GIB },
             Value("256KiB"),
-            "most bytes that an application asks for in one call. For the host model; a lab's applications ask for 256KiB",
+            "most bytes that an application asks for in one call; those of a lab ask for 256KiB",
             "recv(2)",
-        );
-        pub steal: f64 = key(
+        ));
+        pub steal: f64 = modelled(key(
             "steal",
             Kind::Share,
             Value("0%"),
-            "share of each processor that a hypervisor gives to others. For the host model",
+            "share of each processor that a hypervisor gives to others",
             "proc_stat(5), steal",
-        );
-        pub steal_slice: Nanos = key(
+        ));
+        pub steal_slice: Nanos = modelled(key(
             "steal_slice",
             Kind::Duration {
                 min: us(1),
                 max: secs(1),
             },
             Value("5ms"),
-            "how long at a time a processor is away. For the host model",
+            "how long at a time a processor is away",
             "tcpknee",
-        );
-        pub contention: bool = key(
+        ));
+        pub contention: bool = modelled(key(
             "contention",
             Kind::Flag,
             Value("false"),
-            "has every processor other work at all times, with which applications share it fairly? For the host model",
+            "has every processor other work at all times, with which applications share it fairly?",
             "Linux 6.18, Documentation/scheduler/sched-eevdf.rst",
-        );
-        pub wakeup_preemption: bool = key(
+        ));
+        pub wakeup_preemption: bool = modelled(key(
             "wakeup_preemption",
             Kind::Flag,
             Value("false"),
-            "does a thread that is woken interrupt the one that runs? So with CFS, Linux before 6.6; since then a thread keeps its slice. For the host model",
+            "does a thread that is woken interrupt the one that runs? So with CFS, Linux before 6.6; since then a thread keeps its slice",
             "Linux 6.18, kernel/sched/features.h: RUN_TO_PARITY",
-        );
+        ));
         /// How many hosts there are, over which connections are spread in turn; `None`: each connection has its own.
         pub hosts: Option<u64> = key(
             "hosts",
@@ -461,59 +463,59 @@ keyed! {
             "tcpknee",
         );
         /// Empty: any.
-        pub app_cpus: Cpus = key(
+        pub app_cpus: Cpus = real_or_modelled(key(
             "app_cpus",
             Kind::CpuList,
             Value("any"),
-            "processors that the host's applications run on. A lab pins its traffic generators and programs to them, of a generator with several threads each thread to one of them in turn; for a lab and for the host model",
+            "processors that the host's applications run on. A lab pins its traffic generators and programs to them, of a generator with several threads each thread to one of them in turn",
             "taskset(1)",
-        );
-        pub queues: u32 = key(
+        ));
+        pub queues: u32 = real_or_modelled(key(
             "queues",
             Kind::Count { min: 1, max: 128 },
             Value("1"),
-            "queues of the host's NIC in each direction, over which flows are spread. A lab's veth pair has them, the TUN device of tcpknee's link has one; for a lab and for the host model",
+            "queues of the host's NIC in each direction, over which flows are spread. A lab's veth pair has them, the TUN device of tcpknee's link has one",
             "ethtool(8), -L; ip-link(8), numtxqueues",
-        );
+        ));
         /// Empty: packets stay where they arrived.
-        pub rps_cpus: Cpus = key(
+        pub rps_cpus: Cpus = real_or_modelled(key(
             "rps_cpus",
             Kind::CpuMask,
             Value("0"),
-            "processors over which flows that arrive are spread (RPS), for each queue of the host's NIC; 0: off; for a lab and for the host model",
+            "processors over which flows that arrive are spread (RPS), for each queue of the host's NIC; 0: off",
             "Linux 6.18, Documentation/networking/scaling.rst",
-        );
-        pub rps_sock_flow_entries: u64 = key(
+        ));
+        pub rps_sock_flow_entries: u64 = real_or_modelled(key(
             "rps_sock_flow_entries",
             Kind::Count { min: 0, max: 1 << 29 },
             Value("0"),
-            "flows whose application's processor the host remembers, so that packets go there (RFS); its NIC's queues get an equal part each; 0: off. The kernel has one table for the whole machine, so that a lab takes it only with --allow-host-settings; for a lab and for the host model",
+            "flows whose application's processor the host remembers, so that packets go there (RFS); its NIC's queues get an equal part each; 0: off. The kernel has one table for the whole machine, so that a lab takes it only with --allow-host-settings",
             "Linux 6.18, Documentation/networking/scaling.rst; net/core/sysctl_net_core.c",
-        );
-        pub gro_flush_timeout: Nanos = key(
+        ));
+        pub gro_flush_timeout: Nanos = real_or_modelled(key(
             "gro_flush_timeout",
             Kind::Duration {
                 min: Nanos::ZERO,
                 max: secs(1),
             },
             Value("0s"),
-            "how long GRO keeps packets after a poll that found no more, and how long the NIC's interrupts stay off where napi_defer_hard_irqs is set; for a lab on veth or netem, and for the host model with reception = napi",
+            "how long GRO keeps packets after a poll that found no more, and how long the NIC's interrupts stay off where napi_defer_hard_irqs is set; in a lab on veth or netem, in the host model with reception = napi",
             "Linux 6.18, Documentation/networking/napi.rst",
-        );
-        pub napi_defer_hard_irqs: u32 = key(
+        ));
+        pub napi_defer_hard_irqs: u32 = real_or_modelled(key(
             "napi_defer_hard_irqs",
             Kind::Count { min: 0, max: INT_MAX },
             Value("0"),
-            "polls in a row that find nothing before the NIC's interrupts are on again, gro_flush_timeout apart; for a lab on veth or netem, and for the host model with reception = napi",
+            "polls in a row that find nothing before the NIC's interrupts are on again, gro_flush_timeout apart; in a lab on veth or netem, in the host model with reception = napi",
             "Linux 6.18, Documentation/networking/napi.rst",
-        );
-        pub threaded_napi: bool = key(
+        ));
+        pub threaded_napi: bool = real(key(
             "threaded_napi",
             Kind::Flag,
             Value("false"),
-            "do threads of the kernel poll the NIC's queues, in the place of softirqs? For a lab on veth or netem",
+            "do threads of the kernel poll the NIC's queues, in the place of softirqs? On veth or netem",
             "Linux 6.18, Documentation/networking/napi.rst",
-        );
+        ));
         given {
             /// Algorithm of the connections' far end, for what it sends back.
             pub algorithm: String,

@@ -11,6 +11,9 @@ use toml_edit::{Document, Item, TableLike};
 
 use crate::key::error::nearest;
 
+/// The key that gives the hosts of a side a profile.
+pub const KEY: &str = "costs";
+
 /// Hosts whose work takes no time.
 pub const NONE: &str = "none";
 /// Nothing that a host does once takes longer than this, ns; and nothing that it does for each byte.

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use crate::key::Default::Value;
 use crate::key::keyed::Shown;
 use crate::key::keyed::keyed;
-use crate::key::{GIB, Kind, key, secs};
+use crate::key::{GIB, Kind, key, real, secs};
 use knee_units::Nanos;
 use knee_units::rng::Stream;
 use serde::Serialize;
@@ -74,13 +74,13 @@ keyed! {
             "threads of the server, over which connections are spread in turn; flows share them",
             "memcached(1), -t",
         );
-        pub client_threads: u32 = key(
+        pub client_threads: u32 = real(key(
             "client_threads",
             Kind::Count { min: 1, max: 1_024 },
             Value("1"),
-            "the same of the clients; for a lab, since clients of the simulator take no time",
+            "the same of the clients; those of the simulator take no time",
             "memtier_benchmark(1), -t",
-        );
+        ));
     }
 }
 

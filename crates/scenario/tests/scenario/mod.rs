@@ -1,6 +1,7 @@
 //! What scenario files mean: defaults, axes, units, derived values.
 
 mod described;
+mod effect;
 mod flows;
 mod kernel;
 mod matrix;

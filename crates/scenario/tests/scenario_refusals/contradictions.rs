@@ -183,6 +183,15 @@ depth = 2"#,
             r#"s.toml:11: flow.0.depth: got a key of workload request-response; expected keys of workload transfer. Remove it, or set workload = "request-response"."#,
         ),
         (
+            r#"[[flow]]"#,
+            r#"[receiver]
+costs = "published"
+[sender]
+steal = "20%"
+[[flow]]"#,
+            r#"s.toml:10: sender.steal: got a key of the host model, which is without sender.costs; expected keys that have an effect in some engine. Remove it, or set sender.costs = "published"."#,
+        ),
+        (
             r#"algorithm = "cubic""#,
             r#"algorithm = "cubic"
 bbr1.drain_gain = 1.2"#,
