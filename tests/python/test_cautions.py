@@ -50,6 +50,4 @@ def test_what_an_engine_does_not_do_is_a_caution_of_its_runs_alone() -> None:
     scenario = api.parse(text, "s.toml")
     assert doubts.of_settings(manifest.cells(scenario, "sim")) == []
     [said] = doubts.of_settings(manifest.cells(scenario, "kernel"))
-    assert (
-        said == "cell 1: sender.costs has no effect in the engine kernel, whose hosts are real: the engine sim has it."
-    )
+    assert said == "cell 1: sender.costs has no effect in the engine kernel, whose hosts are real."

@@ -34,10 +34,7 @@ impl Scenario {
         }
         let place = match engine {
             Engine::Sim => "the simulator".into(),
-            real => format!(
-                "the engine {}, whose hosts are real: the engine sim has it",
-                real.name()
-            ),
+            real => format!("the engine {}, whose hosts are real", real.name()),
         };
         let unmodelled = unmodelled.iter();
         let without =

@@ -16,10 +16,7 @@ fn what_simulated_hosts_have_has_no_effect_on_real_ones() {
         "[sender]\ncosts = \"published\"\nsteal = \"20%\"\nnoise = \"1ms\"\n[receiver]\nhz = 100";
     assert!(without_effect(modelled, Sim).is_empty());
     for engine in [Kernel, Guest, Hosts] {
-        let why = format!(
-            "in the engine {}, whose hosts are real: the engine sim has it",
-            engine.name()
-        );
+        let why = format!("in the engine {}, whose hosts are real", engine.name());
         let expected = format!(
             "sender.costs, sender.steal, sender.noise and receiver.hz have no effect {why}"
         );
