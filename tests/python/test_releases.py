@@ -71,8 +71,9 @@ def test_rules_say_what_differs_between_two_releases() -> None:
 
 def test_each_rule_that_is_a_key_or_a_parameter_can_be_set_alone() -> None:
     """By a scenario of one release with the rule of another."""
+    hosts = "".join(f'[{side}]\ncosts = "published"\n' for side in ("sender", "receiver"))
     flow = '[[flow]]\nalgorithm = ["cubic", "bbr1"]\n'
-    text = SCENARIO.partition("[[flow]]")[0].replace("4s", "1100ms").replace('"1s"', '"0s"') + flow
+    text = SCENARIO.partition("[[flow]]")[0].replace("4s", "1100ms").replace('"1s"', '"0s"') + hosts + flow
     run = tcpknee.run(text, kernel="3.10")
     found = {changed.rule: diff for changed, diff in rules.alone(run, "7.2", lambda: None)}  # type: ignore[arg-type,return-value]
     modelled = {rule["rule"] for rule in _core.kernel_rules() if rule["subject"] != "not modelled"}
@@ -81,7 +82,22 @@ def test_each_rule_that_is_a_key_or_a_parameter_can_be_set_alone() -> None:
         assert diff is None or all(one.key.endswith(rule) for one in diff.differing), rule
 
 
-def test_the_command_shows_all_rules_one_release_and_two(tmp_path: Path) -> None:
+def test_a_rule_of_the_host_model_is_not_tried_where_hosts_have_no_costs() -> None:
+    run = tcpknee.run(SCENARIO.replace("4s", "1100ms").replace('"1s"', '"0s"'), kernel="6.6")
+    found = {changed.rule: diff for changed, diff in rules.alone(run, "6.12", lambda: None)}  # type: ignore[arg-type,return-value]
+    assert found["fq_fast_path"] is None
+    assert found["grow_skb"] is not None
+
+
+def test_two_kernels_that_are_one_or_none_are_refused_before_anything_runs(tmp_path: Path) -> None:
+    file = tmp_path / "one.toml"
+    file.write_text(SCENARIO)
+    refused(knee("diff", "--kernel", "4.15,4.15", str(file), cwd=tmp_path), '--kernel: got "4.15" twice')
+    refused(knee("diff", "--kernel", "4.15,nope", str(file), cwd=tmp_path), '--kernel: got "nope"; expected a release')
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_command_shows_all_rules_one_release_and_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = knee("kernel", "rules", cwd=tmp_path).out
     assert ["4.20", "departure", "ab408b6dc744"] in [line.split() for line in whole.splitlines()]
     one = knee("kernel", "rules", "4.19", cwd=tmp_path).out
@@ -89,6 +105,14 @@ def test_the_command_shows_all_rules_one_release_and_two(tmp_path: Path) -> None
     two = knee("kernel", "rules", "4.15", "5.3", cwd=tmp_path).out
     assert "send_stamps" in two and "grow_skb" not in two
     assert len(json.loads(knee("kernel", "rules", "--json", cwd=tmp_path).out)["rules"]) == len(_core.kernel_rules())
+    of_two = json.loads(knee("kernel", "rules", "4.15", "5.3", "--json", cwd=tmp_path).out)["rules"]
+    values = {rule["rule"]: tuple(rule["values"].values()) for rule in of_two}
+    assert values == {one.rule: (one.before, one.after) for one in rules.between("4.15", "5.3")}
+    same = knee("kernel", "rules", "5.3", "5.3", cwd=tmp_path)
+    assert same.out == "5.3 and 5.3 differ in none of the rules.\n"
+    monkeypatch.setenv("COLUMNS", "120")
+    table, _, notes = knee("kernel", "rules", "4.15", "5.3", cwd=tmp_path).out.partition("\nCommits are")
+    assert notes and all(len(line) <= 120 for line in table.splitlines())
     refused(knee("kernel", "rules", "9.9", cwd=tmp_path), 'got "9.9"; expected a release from 3.10 to 7.2')
 
 

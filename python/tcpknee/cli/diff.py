@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tcpknee import human, provenance, say
+from tcpknee.errors import ScenarioError, UsageError
 
 from . import completion
 from .options import PATH, Whole, force_option, foreign, foreign_files, free, json_option, name_list, quiet_option
@@ -127,15 +128,25 @@ def _run(file: Path, kernels: tuple[str, ...], engine: str, workers: int | None,
         names = tuple(
             building.name_of(one, lambda title: progress.Phase(title, quiet=quiet, lines=True)) for one in kernels
         )
+    if names[0] == names[1]:
+        raise UsageError(f'--kernel: got "{names[0]}" twice; expected two kernels.')
     text, called = api.read_scenario(file)
+    texts = {name: api.with_kernels(text, called, name) for name in names}
+    for of_kernel in texts.values():
+        try:
+            api.parse(of_kernel, called)
+        except ScenarioError as error:
+            if said := next((said for _, key, said in error.mistakes if key == "kernel"), None):
+                raise UsageError(f"--kernel: {said}") from None
+            raise
     runs = []
-    for name in names:
+    for name, of_kernel in texts.items():
         out = next_free(running.RUNS, f"{file.stem}-{name}")
         words = provenance.command_line("knee", "run", str(file), "--engine", engine, "--kernel", name)
         with running.interruptible(out):
             runs.append(
                 api.run_text(
-                    api.with_kernels(text, called, name),
+                    of_kernel,
                     called,
                     out=out,
                     engine=engine,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tcpknee import _core, say
+from tcpknee import say
 from tcpknee.errors import UsageError
 
 from . import completion
@@ -100,11 +100,15 @@ def rules(releases: tuple[str, ...], json: bool) -> int:
         raise UsageError(f"knee kernel rules: got {len(releases)} releases; expected none, one or two.")
     for release in releases:
         of_releases.number(release)
-    rows = of_releases.table(releases)
     if json:
-        say.json({"schema": 1, "releases": list(releases), "rules": _core.kernel_rules()})
+        say.json({"schema": 1, "releases": list(releases), "rules": of_releases.shown(releases)})
         return 0
-    say.lines(say.aligned(rows, left=[True] * len(rows[0])))
+    rows = of_releases.table(releases)
+    if len(rows) == 1:
+        say.line(f"{releases[0]} and {releases[1]} differ in none of the rules.")
+        return 0
+    # A history has each rule once, above its changes, so that it cannot be folded.
+    say.lines(say.aligned(rows, left=[True] * len(rows[0]), room=say.room() if releases else None))
     say.line()
     say.line("Commits are of mainline; releases and commits are from mailing lists and release notes, and from the")
     say.line("sources of 6.12 and 7.2. docs/kernels.md says which were measured.")

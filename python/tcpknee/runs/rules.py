@@ -66,7 +66,8 @@ def alone(
     run: Run, after: str, watcher: Callable[[], Watcher], workers: int | None = None
 ) -> Iterator[tuple[Changed, Diff | None]]:
     """What each rule of release `after` does by itself in a simulated run of a scenario that names another: the run
-    with that rule beside it. None: the simulator does not have the rule, or the scenario sets it."""
+    with that rule beside it. None: the simulator does not have the rule, or not for the scenario's hosts, which have no
+    costs, or the scenario sets it."""
     before, file = str(run.meta["cells"][0]["kernel"]), run.meta["file"]
     for changed in between(before, after):
         scenario = tomllib.loads(run.meta["scenario"])
@@ -84,6 +85,8 @@ def _put(scenario: dict[str, Any], changed: Changed) -> bool:
     if changed.subject == "hosts":
         tables = [scenario.setdefault(side, {}) for side in ("sender", "receiver")]
         name = changed.rule
+        if name in _of_model():
+            tables = [table for table in tables if "costs" in table]
     elif changed.subject == "param":
         algorithm, name = changed.rule.split(".")
         flows = [flow for flow in scenario["flow"] if algorithm in _names(flow["algorithm"])]
@@ -96,6 +99,12 @@ def _put(scenario: dict[str, Any], changed: Changed) -> bool:
     for table in tables:
         table[name] = given
     return True
+
+
+def _of_model() -> set[str]:
+    """Keys of hosts that have an effect only where their work has a cost."""
+    listed = [key for key in _core.keys() if key["engines"] == "sim with costs"]  # noqa: SIM118  (a function of the module, not of a dict)
+    return {key["path"].removeprefix("sender.") for key in listed}
 
 
 def _names(algorithm: str | list[str]) -> list[str]:
@@ -132,7 +141,8 @@ def lines(found: Iterator[tuple[Changed, Diff | None]], before: str, after: str)
     if idle:
         yield f"  no difference shown by {', '.join(idle)}"
     if untried:
-        yield f"  not tried, as the simulator lacks it or the scenario sets it: {', '.join(untried)}"
+        why = "the simulator lacks it, the scenario sets it, or it takes hosts with costs"
+        yield f"  not tried, as {why}: {', '.join(untried)}"
     yield "Effects need not add up: a rule may matter only beside another."
 
 
@@ -140,16 +150,22 @@ def _differs(sentence: str) -> bool:
     return any(word in sentence for word in ("better", "worse", "higher", "lower"))
 
 
+def shown(releases: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Rules with all their changes; `values`: by release, of those that are named. Of two releases: what differs."""
+    found = []
+    for rule in _core.kernel_rules():
+        values = {release: value(rule, release) for release in releases}
+        if len(releases) < 2 or len(set(values.values())) > 1:
+            found.append({**rule, **({"values": values} if values else {})})
+    return found
+
+
 def table(releases: tuple[str, ...]) -> list[list[str]]:
     """Rows of the rules: all with their history, those that two releases differ in, or what one release has."""
     if not releases:
         return [["rule", "since", "value", "commits"], *_history()]
-    rows = [["rule", *releases, "what"]]
-    for rule in _core.kernel_rules():
-        values = [value(rule, release) for release in releases]
-        if len(values) == 1 or values[0] != values[1]:
-            rows.append([rule["rule"], *values, rule["doc"]])
-    return rows
+    head = ["rule", *releases, "what"]
+    return [head, *([rule["rule"], *rule["values"].values(), rule["doc"]] for rule in shown(releases))]
 
 
 def _history() -> Iterator[list[str]]:
