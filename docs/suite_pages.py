@@ -52,8 +52,8 @@ def _suite(suite: Suite, told: Mapping[str, Any]) -> str:
     commands: list[str] = []
     if values.rows_of(suite):
         parts.append(
-            f"Inside: the whole interval is in the published range, or within {suites.TOLERANCE} of a single figure; "
-            "that is ours, as nobody prints one."
+            "Inside: the whole interval is in the published range, or within ± of a single figure; that tolerance is "
+            "ours, as nobody prints one."
         )
         commands.append(f"knee suite {suite.name}")
     if any(row.uses_new for row in suite.rows):
@@ -74,7 +74,13 @@ def _row(suite: Suite, row: Row, told: Mapping[str, Any]) -> str:
     beside = list(zip(row.published, told["values"], strict=True)) if "values" in told else []
     if beside:
         lines = [
-            [_badge(one["verdict"]), values.figure_text(said), one["ours"], one["ratio"], readable(said.value)]
+            [
+                _badge(one["verdict"]),
+                f"{values.figure_text(said)} {values.tolerance_text(said)}".rstrip(),
+                one["ours"],
+                one["ratio"],
+                readable(said.value),
+            ]
             for said, one in beside
         ]
         parts.append(table(["", "published", "ours", "ours / published", "value"], lines))

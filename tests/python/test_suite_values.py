@@ -57,6 +57,29 @@ def test_a_value_is_inside_or_not(tmp_path: Path, figure: str, verdict: str, tex
     assert found.ours.startswith("9.46") and found.ours.endswith(" Mbit/s")
 
 
+def test_a_range_the_wrong_way_round_and_a_tolerance_of_one_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        ScenarioError, match=r'mine.toml:\d+: figure: got \["9Mbit/s", "8Mbit/s"\]; expected the lower one'
+    ):
+        published(tmp_path, '["9Mbit/s", "8Mbit/s"]')
+    with pytest.raises(ScenarioError, match="tolerance: got it beside two figures"):
+        published(tmp_path, '["8Mbit/s", "9Mbit/s"]\ntolerance = "5%"')
+
+
+def test_a_table_shows_each_tolerance_and_is_whole_however_narrow_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    published(tmp_path, '"10Mbit/s"\ntolerance = "20%"')
+    found = knee("suite", "mine.toml", "-q", cwd=tmp_path)
+    assert found.code == 0, found.err
+    assert "inside  10 Mbit/s ±20%  9.46" in found.out and "within ± of a single figure" in found.out
+    found = knee("suite", "mine.toml", "-q", "--row", "", cwd=tmp_path)
+    assert found.code == 2 and '--row: got ""' in found.err
+    found = knee("suite", "--row", "one", cwd=tmp_path)
+    assert found.code == 2 and "got it without a suite" in found.err
+
+
 def test_a_value_that_the_scenario_has_not_is_told_with_its_line(tmp_path: Path) -> None:
     mine = published(tmp_path, '"10Mbit/s"', "cubic.goodput")
     with pytest.raises(ScenarioError, match=r'mine.toml:22: value: got "cubic"'):
@@ -66,9 +89,8 @@ def test_a_value_that_the_scenario_has_not_is_told_with_its_line(tmp_path: Path)
 def test_the_command_tells_values_with_source_and_reason(tmp_path: Path) -> None:
     published(tmp_path, '"8Mbit/s"')
     text = knee("suite", "mine.toml", "--quiet", cwd=tmp_path).out
-    assert (
-        "outside 8 Mbit/s 9.46 Mbit/s" in " ".join(text.split()) and "Source: a test" in text and "Unexplained." in text
-    )
+    assert "outside 8 Mbit/s ±10% 9.46 Mbit/s" in " ".join(text.split())
+    assert "Source: a test" in text and "Unexplained." in text
     told = json.loads(knee("suite", "mine.toml", "--quiet", "--json", cwd=tmp_path).out)
     assert [one["verdict"] for one in told["rows"][0]["values"]] == ["outside"]
     assert "one (2 repetitions): What" in text and told["rows"][0]["repetitions"] == 2

@@ -42,6 +42,10 @@ def command(name: str | None, only: tuple[str, ...], workers: int | None, json: 
     from tcpknee.runs import progress
 
     if name is None:
+        if only:
+            raise UsageError(
+                "--row: got it without a suite; expected one before it, as in knee suite landmarks --row ROW."
+            )
         found = [suites.find(one) for one in suites.names()]
         if json:
             say.json({"schema": 1, "suites": [_facts(one) for one in found]})
@@ -96,16 +100,17 @@ def _row(suite: Suite, row: Row, found: Sequence[Value]) -> dict[str, object]:
 
 
 def _chosen(suite: Suite, rows: Sequence[Row], only: Sequence[str]) -> list[Row]:
-    wanted = [name.strip() for text in only for name in text.split(",")]
     known = [row.name for row in rows]
-    if unknown := next((one for one in wanted if one not in known), None):
-        raise UsageError(
-            f'--row: got "{unknown}"; ' + human.suggest(unknown, known, "expected a row with published values:")
-        )
     if not rows:
         raise UsageError(
             f"knee suite: {suite.name} has no row with published values; expected `knee gate --suite {suite.name} "
             "ALGORITHM`, which judges an algorithm by its rows."
+        )
+    wanted = [name.strip() for text in only for name in text.split(",")]
+    unknown = next((one for one in wanted if one not in known), None)
+    if unknown is not None:
+        raise UsageError(
+            f'--row: got "{unknown}"; ' + human.suggest(unknown, known, "expected a row with published values:")
         )
     return [row for row in rows if not wanted or row.name in wanted]
 
@@ -124,8 +129,9 @@ def _lines(row: Row, repetitions: int, found: Sequence[Value]) -> Iterator[str]:
 
     yield f"{row.name} ({human.counted(repetitions, 'repetition')}): {row.question}"
     rows = [["", "published", "ours", "ours / published"]]
-    rows += [[one.verdict, one.figure, one.ours, one.ratio] for one in found]
-    table = list(say.aligned(rows, left=[True, False, True, True], room=say.room()))
+    rows += [[one.verdict, f"{one.figure} {one.tolerance}".rstrip(), one.ours, one.ratio] for one in found]
+    # Below each line stand its words, so that it is not folded.
+    table = say.aligned(rows, left=[True, False, True, True])
     yield from table[:2]
     for one, line in zip(found, table[2:], strict=True):
         yield line
@@ -140,12 +146,9 @@ def _lines(row: Row, repetitions: int, found: Sequence[Value]) -> Iterator[str]:
 
 
 def _summary(suite: Suite, told: Sequence[tuple[Row, Sequence[Value]]]) -> Iterator[str]:
-    from tcpknee.gate.suite import TOLERANCE
-
     verdicts = [one.verdict for _, found in told for one in found]
     counts = ", ".join(f"{verdicts.count(word)} {word}" for word in dict.fromkeys(sorted(verdicts)))
     yield f"{suite.title}: {human.counted(len(verdicts), 'value')}, {counts}."
     yield (
-        f"Inside: the whole interval is in the published range, or within {TOLERANCE} of a single figure "
-        "(that is ours)."
+        "Inside: the whole interval is in the published range, or within ± of a single figure, which is our tolerance."
     )

@@ -120,10 +120,15 @@ def readable(value: str) -> str:
     """An expression for people: `goodput of cubic (loss 1.5%)`, without selectors of cells."""
 
     def words(one: re.Match[str]) -> str:
-        at = [f"{key.rpartition('.')[2]} {value}" for key, value in re.findall(r'([\w.]+)="([^"]*)"', one[2])]
+        at = [f"{_called(key)} {value}" for key, value in re.findall(r'([\w.]+)="([^"]*)"', one[2])]
         return f"{one[3]} of {one[1]} ({', '.join(at)})"
 
     return _SELECTED.sub(words, value).replace("*", "×")
+
+
+def _called(key: str) -> str:
+    """A key without its table, but for those that both hosts have."""
+    return key if key.startswith(("sender.", "receiver.")) else key.rpartition(".")[2]
 
 
 def _check(entry: Published, meanings: Meanings) -> None:

@@ -266,11 +266,17 @@ class _Reader:
         if isinstance(figure, list) and (len(figure) != 2 or not all(isinstance(one, str) for one in figure)):
             self._mistake((*where, "figure"), "figure", 'expected "10.5Mbit/s", or what is between two: ["9%", "12%"]')
         elif "figure" in got:
-            for one in figures:
-                self._expression((*where, "figure"), "figure", one, expressions.parse_figure)
+            read = [self._expression((*where, "figure"), "figure", one, expressions.parse_figure) for one in figures]
+            sizes = [float(one.quantity.values[0]) for one in read if one is not None]
+            if len(sizes) == 2 and sizes[0] > sizes[1]:
+                said = f'got ["{figures[0]}", "{figures[1]}"]; expected the lower one first'
+                self._mistake((*where, "figure"), "figure", said)
         if "value" in got:
             self._expression((*where, "value"), "value", got["value"], expressions.parse_value)
-        if "tolerance" in got:
+        if "tolerance" in got and len(figures) == 2:
+            said = "got it beside two figures; expected none, as they bound the range"
+            self._mistake((*where, "tolerance"), "tolerance", said)
+        elif "tolerance" in got:
             self._share((*where, "tolerance"), "tolerance", got["tolerance"])
         return Published(
             value=got.get("value", ""),
@@ -325,11 +331,13 @@ class _Reader:
             self._mistake(where, key, f'got "{text}"; expected a percentage such as "5%"')
         return float(found[1]) / 100 if found else 0.0
 
-    def _expression(self, where: tuple[str, int, str], key: str, text: str, parse: Any) -> None:
+    def _expression(self, where: tuple[str, int, str], key: str, text: str, parse: Any) -> Any:
+        """What was read; None: it was no good."""
         try:
-            parse(text)
+            return parse(text)
         except expressions.Problem as problem:
             self._mistake(where, key, str(problem))
+            return None
 
     def _line(self, where: tuple[str, int, str]) -> int:
         table, number, _ = where

@@ -24,11 +24,13 @@ _VERDICTS = {"holds": INSIDE, "fails": OUTSIDE, "undecided": UNDECIDED}
 @dataclass(frozen=True)
 class Value:
     """A published value beside ours. `ours` has its interval; `verdict` says whether all of that is in the range, none
-    of it, or a part. `ratio`: ours over a single figure, as text. `point`: why there is no interval, "" where there is
+    of it, or a part. `tolerance`: what a single figure may be off by, `±10%`, else "". `ratio`: ours over a single
+    figure, as text. `point`: why there is no interval, "" where there is
     one."""
 
     value: str
     figure: str
+    tolerance: str
     source: str
     second_hand: bool
     ours: str
@@ -96,6 +98,7 @@ def _values(row: Row, found: Run) -> Iterator[Value]:
         yield Value(
             value=one.value,
             figure=figure_text(one),
+            tolerance=tolerance_text(one),
             source=one.source,
             second_hand=one.second_hand,
             ours=beside.ours_text,
@@ -123,6 +126,11 @@ def figure_text(one: Published) -> str:
     figures = [parse_figure(figure) for figure in one.figure]
     numbers = " to ".join(figure.number for figure in figures)
     return f"{numbers} {figures[-1].unit}".rstrip()
+
+
+def tolerance_text(one: Published) -> str:
+    """`±10%` around a single figure; "" for a range."""
+    return f"±{one.tolerance}" if len(one.figure) == 1 else ""
 
 
 def _named(suite: Suite, row: Row) -> str:
