@@ -111,6 +111,8 @@ def test_a_command_that_is_not_there_is_refused_with_its_name() -> None:
     ran = knee("--", "knee-no-such-command")
     assert ran.returncode == 127
     assert "knee-no-such-command" in ran.stderr
+    quiet = knee("-q", "--", "knee-no-such-command")
+    assert quiet.returncode == 127 and "knee-no-such-command" in quiet.stderr
 
 
 def test_rules_are_loaded_though_the_path_does_not_lead_to_nft(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,6 +236,33 @@ def test_several_values_of_a_setting_are_refused() -> None:
     ran = knee("--rtt", "10ms,20ms", "--", "true")
     assert ran.returncode == 2
     assert "path.rtt" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--algorithm", "cubic,reno"), "expected one algorithm, which every connection towards the command has"),
+        (("--set", "kernel=4.15"), "--set kernel: got a key of a run or of its flows"),
+        (("--set", "flow.count=4"), "--set flow.count: got a key of a run or of its flows"),
+    ],
+)
+def test_what_no_command_behind_a_path_has_is_refused(words: tuple[str, ...], said: str) -> None:
+    ran = knee(*words, "--", "true")
+    assert ran.returncode == 2 and said in ran.stderr
+
+
+def test_keys_of_simulated_hosts_are_told_to_have_no_effect() -> None:
+    ran = knee("--set", "sender.noise=1ms", "--", "true")
+    assert ran.returncode == 0
+    assert "Warning: sender.noise has no effect in the engine kernel, whose hosts are real." in ran.stderr
+
+
+def test_an_algorithm_of_a_file_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    written = subprocess.run([sys.executable, "-m", "tcpknee", "new", "algorithm", "mine"], capture_output=True)
+    assert written.returncode == 0, written.stderr
+    ran = knee("--algorithm", "./mine.c", "--", "true")
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_an_interactive_shell_has_the_terminal_and_job_control() -> None:

@@ -78,22 +78,21 @@ def shell(command: Sequence[str], settings: Mapping[str, Any], *, algorithm: str
     from tcpknee.runs.job import algorithms
     from tcpknee.runs.progress import Phase
 
+    _refuse_what_no_command_has(settings)
     command = list(command) or [os.environ.get("SHELL", "/bin/sh")]
     scenario = _scenario(settings, algorithm)
     with ExitStack() as stack:
         with Phase("Loading the algorithm into the kernel", quiet=quiet):
             names = stack.enter_context(algorithms(scenario, _FILE, bpf=bpf))
         outcome = _core.shell(scenario, command, names)
-    if not quiet:
-        for line in (_measured(outcome.links), *outcome.warnings):
-            say.warn(f"knee shell: {line}")
+    for line in (*([] if quiet else [_measured(outcome.links)]), *outcome.warnings):
+        say.warn(f"knee shell: {line}")
     return int(outcome.exit_code)
 
 
 def _scenario(settings: Mapping[str, Any], algorithm: str) -> _core.Scenario:
     """The path as a scenario of one cell and one flow, whose algorithm is the far end's."""
-    from tcpknee import _core, algorithms
-    from tcpknee.runs import compose, named_files
+    from tcpknee.runs import api, compose
 
     from .named import by_option, of_shell
 
@@ -108,15 +107,32 @@ def _scenario(settings: Mapping[str, Any], algorithm: str) -> _core.Scenario:
             repeat=1,
             set={"sample_interval": "1h", **settings},
         )
-        scenario = _core.parse(text, _FILE, read_file=named_files.named_by(_FILE))
-    algorithms.note(scenario.renamed)
+        scenario = api.parse(text, _FILE)
     if len(scenario.cells) > 1:
         axes = ", ".join(f"{key}={value}" for key, value in scenario.cells[0]["axes"])
         raise UsageError(
             f"knee shell: got lists that make {len(scenario.cells)} cells; expected one path, such as that of the "
             f"first cell: {axes}."
         )
+    if sum(flow["count"] for flow in scenario.cells[0]["flows"]) > 1:
+        raise UsageError(
+            f'--algorithm: got "{algorithm}"; expected one algorithm, which every connection towards the command has.'
+        )
+    for line in scenario.without_effect(0, "kernel"):
+        say.warn(f"Warning: {line}.")
     return scenario
+
+
+def _refuse_what_no_command_has(settings: Mapping[str, Any]) -> None:
+    """Keys of the run and of its flows: the command is the traffic. Raises `UsageError`."""
+    for key in settings:
+        table, _, name = key.partition(".")
+        is_parameter = table == "flow" and "." in name
+        if table not in ("path", "sender", "receiver") and not is_parameter:
+            raise UsageError(
+                f"--set {key}: got a key of a run or of its flows; expected one of path, sender or receiver, or a "
+                "parameter of the algorithm, as the command itself is the traffic."
+            )
 
 
 def _measured(links: Sequence[Mapping[str, Any]]) -> str:
