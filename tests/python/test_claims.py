@@ -319,7 +319,8 @@ def test_claims_are_told_and_written(call: Call, tmp_path: Path) -> None:
     assert again.code == 2 and "already holds claims" in again.err
     again = call("gallery", "--only", "ss-old-and-new", "--quick", "--out", "g", "-q", "--resume", "--json")
     assert again.code == 0
-    assert json.loads(again.out)["claims"] == [told["claims"][1]]
+    assert json.loads(again.out)["claims"] == told["claims"], "those that the folder holds stay in its summary"
+    assert json.loads((tmp_path / "g" / "gallery.json").read_text())["claims"] == told["claims"]
 
 
 def test_a_claim_that_does_not_hold_ends_with_exit_code_1(
@@ -342,6 +343,8 @@ def test_what_is_asked_wrongly_is_refused(call: Call, tmp_path: Path) -> None:
         (["demo", "--quick"], "got --quick and the scenario demo"),
         (["demo", "--only", "loss-1.5"], "got --only and the scenario demo"),
         (["--resume"], "expected --out DIR"),
+        (["--resume", "--out", "nowhere"], "nowhere: holds no claims to go on with"),
+        (["--engine", "sim,kernel"], 'got "sim,kernel"; expected one engine, as a verdict is of one'),
         (["--engine", "sim", "--bpf"], "engine"),
         (["--seed", "-1"], "--seed"),
     ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -75,7 +76,7 @@ def _scenarios(names: Sequence[str], options: Options, of_claims: Sequence[str] 
         )
     parent = options.out or next_free(running.RUNS, "gallery")
     jobs = []
-    for name in names:
+    for name in dict.fromkeys(names):
         text, _ = api.read_scenario(scenarios.path(name))
         file = f"gallery/{name}.toml"
         scenario = api.parse(text, file)
@@ -96,6 +97,11 @@ def _claims(only: Sequence[str], options: Options, *, quick: bool, seed: int | N
 
     chosen = _chosen(only)
     form = judging.Form(options.engine or "sim", seed, quick, options.bpf)
+    if "," in form.engine:
+        raise UsageError(
+            f'knee gallery: --engine: got "{form.engine}"; expected one engine, as a verdict is of one. '
+            "Run it once for each."
+        )
     api.check_engine(form.engine, form.bpf, options.programs_as_root, options.allow_host_settings)
     if resume and options.out is None:
         found = newest(running.RUNS, "gallery")
@@ -104,8 +110,11 @@ def _claims(only: Sequence[str], options: Options, *, quick: bool, seed: int | N
             + (f" The newest is {found}." if found else f" There is none in {running.RUNS}/: leave out --resume.")
         )
     out = options.out or next_free(running.RUNS, "gallery")
-    if not resume and (out / "verdicts").exists():
+    holds = (out / "verdicts").exists()
+    if holds and not resume:
         raise RunFolderError(f"{out}: already holds claims. Finish them with --resume, or choose another --out.")
+    if resume and not holds:
+        raise RunFolderError(f"{out}: holds no claims to go on with. Leave out --resume, or name the folder that does.")
     results = []
     with running.interruptible(out, "*/*.json", _command(only, form)):
         for number, claim in enumerate(chosen, 1):
@@ -119,7 +128,7 @@ def _claims(only: Sequence[str], options: Options, *, quick: bool, seed: int | N
         "seed": seed,
         "quick": quick,
         "folder": str(out),
-        "claims": [_with_claim(claim, result) for claim, result in zip(chosen, results, strict=True)],
+        "claims": [_with_claim(claim, result) for claim, result in _in_folder(chosen, results, form, out)],
     }
     path = out / "gallery.json"
     with replacing(path, make=True) as file:
@@ -130,6 +139,19 @@ def _claims(only: Sequence[str], options: Options, *, quick: bool, seed: int | N
         say.lines(_lines(chosen, results))
         say.lines(["", f"JSON: {path}"])
     return 0 if all(result.holds for result in results) else 1
+
+
+def _in_folder(
+    chosen: Sequence[Claim], results: Sequence[Result], form: Form, out: Path
+) -> Iterator[tuple[Claim, Result]]:
+    """The claims just judged, and those that the folder holds from before, in the order of the catalogue."""
+    from tcpknee.validation.claims import catalogue, judging
+
+    judged = {claim.id: result for claim, result in zip(chosen, results, strict=True)}
+    for claim in catalogue.CLAIMS:
+        found = judged.get(claim.id) or judging.kept(claim, form, out)
+        if found is not None:
+            yield claim, found
 
 
 def _chosen(only: Sequence[str]) -> list[Claim]:

@@ -107,11 +107,10 @@ def judge(claim: Claim, form: Form, out: Path, *, resume: bool, workers: int | N
 
     Raises as `api.run_text` does, but for `KernelUnsupported`, which is a verdict.
     """
-    kept = out / "verdicts" / f"{claim.id}.json"
-    if resume and (found := _read(kept, claim, form)) is not None:
+    if resume and (found := kept(claim, form, out)) is not None:
         return found
     found = _judge(claim, form, out, resume, workers, watcher)
-    with replacing(kept, make=True) as file:
+    with replacing(_place(claim, out), make=True) as file:
         file.write((json.dumps(found.json(), indent=1, ensure_ascii=False) + "\n").encode())
     return found
 
@@ -245,10 +244,14 @@ def _result(
     )
 
 
-def _read(path: Path, claim: Claim, form: Form) -> Result | None:
-    """Reads a stored verdict, if it has the same form and digest."""
+def _place(claim: Claim, out: Path) -> Path:
+    return out / "verdicts" / f"{claim.id}.json"
+
+
+def kept(claim: Claim, form: Form, out: Path) -> Result | None:
+    """The verdict that the folder `out` holds of a claim, if it has the same form and digest."""
     with suppress(OSError, ValueError, TypeError, RunFolderError):
-        found = Result(**reading.json_of(path))
+        found = Result(**reading.json_of(_place(claim, out)))
         same = (found.engine, found.quick, found.sha256) == (form.engine, form.quick, sha256(claim, form.engine))
         if same and form.seed in (None, found.seed) and found.engine_version == provenance.engine_version():
             return found
