@@ -55,6 +55,7 @@ def test_a_new_algorithm_is_reno_under_its_own_name_and_overwrites_nothing(here:
     assert again.code == 2 and "mine.c is there already" in again.err
     for name in ("reno", "bbr", "count", "Mine", "a/b"):
         assert knee("new", "algorithm", name, cwd=here).code == 2
+    assert "or in C, as in mine" in knee("new", "algorithm", "int", cwd=here).err
     assert "cubic is one of ours" in knee("new", "algorithm", "cubic", cwd=here).err
 
 

@@ -68,7 +68,8 @@ def _play(file: str, call: Path, json: bool) -> int:
     try:
         given: Any = reading.json_of(call, most_bytes=_MOST_CALL_BYTES)
     except (OSError, ValueError) as error:
-        raise UsageError(f"--call: {call}: cannot be read ({error}); expected a call that `knee run` wrote.") from None
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(f"--call: {call}: cannot be read ({why}); expected a call that `knee run` wrote.") from None
     if not isinstance(given, dict):
         raise UsageError(f"--call: {call}: is no object; expected a call that `knee run` wrote.")
     (named,) = naming.named([build(file)])

@@ -215,7 +215,7 @@ def _entry(entry: Mapping[str, Any]) -> list[str]:
     )
     for name, heading in _FACTS.items():
         if told := entry.get(name):
-            lines += _wrapped(f"{heading}: {', '.join(told) if isinstance(told, list) else told}")
+            lines += _wrapped(f"{heading}: {_in_words(told)}")
     if entry.get("use_when"):
         lines += _wrapped(f"use when: {entry['use_when']}")
     if entry.get("source"):
@@ -235,6 +235,12 @@ def _entry(entry: Mapping[str, Any]) -> list[str]:
         meaning = "; ".join(text for text in (param["doc"], param["source"]) if text)
         lines += _wrapped(f"{entry['name']}.{param['name']} = {param['default']} ({bounds}); {meaning}")
     return lines
+
+
+def _in_words(told: object) -> str:
+    if isinstance(told, Mapping):
+        return "; ".join(f"{key}: {value}" for key, value in told.items())
+    return ", ".join(told) if isinstance(told, list) else str(told)
 
 
 def _algorithm(entry: Mapping[str, Any]) -> list[str]:

@@ -207,6 +207,8 @@ class Task:
         return taken
 
     def _every_ns(self, decide: str) -> int:
+        if not isinstance(decide, str):
+            raise UsageError(f'{self._who}: decide: got {decide!r}; expected "ack", "round", or a time such as "20ms".')
         try:
             every_ns = _core.duration_ns("decide", decide)
         except UsageError as error:
