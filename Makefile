@@ -161,6 +161,7 @@ reference: $(VENV)/.core ## measure what a real kernel does, in virtual time: KE
 	$(MEASURE) two-flows -o reference/linux-$(KERNEL)-two-flows.csv
 	$(MEASURE) pairs -o reference/linux-$(KERNEL)-pairs.csv
 	$(MEASURE) pauses timeouts windows -o reference/linux-$(KERNEL)-timers.csv
+	$(MEASURE) reordering bursts -o reference/linux-$(KERNEL)-impairments.csv
 
 REFERENCES := $(wildcard reference/linux-*.csv)
 .PHONY: reference-tables

@@ -309,6 +309,9 @@ SUITES = {
     "transfers": ("linux-7.2-ecn-and-transfers.csv", "transfers", "Short transfers beside Linux 7.2"),
     "timeouts": ("linux-7.2-timers.csv", "timeouts", "What only a timer finds, beside Linux 7.2"),
     "windows": ("linux-7.2-timers.csv", "windows", "Small receive windows beside Linux 7.2"),
+    "reordering": ("linux-7.2-impairments.csv", "reordering", "Packets that overtake others, beside Linux 7.2"),
+    "bursts": ("linux-7.2-impairments.csv", "bursts", "Losses in bursts beside Linux 7.2"),
+    "pairs": ("linux-7.2-pairs.csv", "pairs", "Two flows as distributions beside Linux 7.2"),
 }
 """The file, the suite in it, and the title of each page."""
 

@@ -222,6 +222,33 @@ def timeouts() -> Iterator[Cell]:
             yield Cell("timeouts", "a link that stops", settings, (_flow(algorithm),), 1)
 
 
+def reordering() -> Iterator[Cell]:
+    """Packets that overtake others, by less than a quarter of the least RTT and by more, which is the time that RACK
+    gives them first. Eight draws. The link is tcpknee's own, which has other packets overtake than netem."""
+    path = {"path.rate": "20Mbit/s", "path.rtt": "40ms", "path.buffer": "1bdp", "path.backend": "user"}
+    for algorithm in ("reno", "cubic", "bbr1"):
+        for share, earlier in (("1%", "3ms"), ("1%", "15ms"), ("10%", "15ms")):
+            settings = {**path, "path.reorder": share, "path.reorder_delay": earlier}
+            yield Cell(
+                "reordering",
+                f"{share} by {earlier}",
+                {"duration": "20s", "warmup": "4s", **settings},
+                (_flow(algorithm),),
+                8,
+            )
+
+
+def bursts() -> Iterator[Cell]:
+    """Losses one by one, and in bursts of ten at the same rate: what one recovery mends, and what is counted as one
+    congestion. Eight draws, of tcpknee's own link."""
+    path = {"path.rate": "20Mbit/s", "path.rtt": "40ms", "path.buffer": "1bdp", "path.backend": "user"}
+    for algorithm, (group, loss) in product(
+        ("reno", "cubic", "bbr1"), (("one by one", "0.5%"), ("in bursts of ten", "gilbert 0.5% burst 10"))
+    ):
+        settings = {"duration": "20s", "warmup": "4s", **path, "path.loss": loss}
+        yield Cell("bursts", group, settings, (_flow(algorithm),), 8)
+
+
 def windows() -> Iterator[Cell]:
     """Small receive windows: a receive buffer that may not grow beyond what an eighth to twice of the path holds."""
     for algorithm, rtt, most in product(("cubic", "bbr1"), ("10ms", "100ms"), ("16KiB", "64KiB", "256KiB")):
@@ -240,4 +267,6 @@ SUITES: dict[str, Callable[[], Iterator[Cell]]] = {
     "pauses": pauses,
     "timeouts": timeouts,
     "windows": windows,
+    "reordering": reordering,
+    "bursts": bursts,
 }
