@@ -92,7 +92,10 @@ def test_the_command_tells_values_with_source_and_reason(tmp_path: Path) -> None
     assert "outside 8 Mbit/s ±10% 9.46 Mbit/s" in " ".join(text.split())
     assert "Source: a test" in text and "Unexplained." in text
     told = json.loads(knee("suite", "mine.toml", "--quiet", "--json", cwd=tmp_path).out)
-    assert [one["verdict"] for one in told["rows"][0]["values"]] == ["outside"]
+    [one] = told["rows"][0]["values"]
+    assert (one["verdict"], one["unit"], one["published"], one["tolerance_pct"]) == ("outside", "bit/s", [8e6], 10)
+    assert 9.4e6 < one["ours"]["low"] <= one["ours"]["mean"] <= one["ours"]["high"] < 9.5e6
+    assert one["ratio"]["mean"] == pytest.approx(one["ours"]["mean"] / 8e6)
     assert "one (2 repetitions): What" in text and told["rows"][0]["repetitions"] == 2
 
 

@@ -87,15 +87,13 @@ def _facts(suite: Suite) -> dict[str, object]:
 
 
 def _row(suite: Suite, row: Row, found: Sequence[Value]) -> dict[str, object]:
-    from dataclasses import asdict
-
     from tcpknee.gate import values
 
     return {
         "row": row.name,
         "sha256": values.digest(row),
         "repetitions": values.repetitions(suite, row),
-        "values": [asdict(one) for one in found],
+        "values": [one.json() for one in found],
     }
 
 
@@ -135,12 +133,13 @@ def _lines(row: Row, repetitions: int, found: Sequence[Value]) -> Iterator[str]:
     yield from table[:2]
     for one, line in zip(found, table[2:], strict=True):
         yield line
-        yield f"  {readable(one.value)}{f' ({one.point})' if one.point else ''}"
-    for source in dict.fromkeys(f"{one.source}{' (second-hand)' if one.second_hand else ''}" for one in found):
+        yield f"  {readable(one.said.value)}{f' ({one.point})' if one.point else ''}"
+    told = [one.said for one in found]
+    for source in dict.fromkeys(f"{one.source}{' (second-hand)' if one.second_hand else ''}" for one in told):
         yield from textwrap.wrap(f"Source: {source}", 100, initial_indent="  ", subsequent_indent="    ")
     for one in found:
         if one.verdict != "inside":
-            why = one.note or "Unexplained."
+            why = one.said.note or "Unexplained."
             yield from textwrap.wrap(f"{one.figure}: {why}", 100, initial_indent="  * ", subsequent_indent="    ")
     yield ""
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from tcpknee.errors import ScenarioError
 from tcpknee.evidence import expect, published
@@ -23,21 +24,49 @@ _VERDICTS = {"holds": INSIDE, "fails": OUTSIDE, "undecided": UNDECIDED}
 
 @dataclass(frozen=True)
 class Value:
-    """A published value beside ours. `ours` has its interval; `verdict` says whether all of that is in the range, none
-    of it, or a part. `tolerance`: what a single figure may be off by, `±10%`, else "". `ratio`: ours over a single
-    figure, as text. `point`: why there is no interval, "" where there is
-    one."""
+    """A published value, as the suite says it, beside ours. `verdict` says whether all of our interval is in the
+    range, none of it, or a part. `tolerance`: what a single figure may be off by, `±10%`, else "". `point`: why there
+    is no interval, "" where there is one."""
 
-    value: str
-    figure: str
-    tolerance: str
-    source: str
-    second_hand: bool
-    ours: str
-    ratio: str
+    said: Published
+    beside: published.Beside
     verdict: str
-    note: str
     point: str
+
+    @property
+    def figure(self) -> str:
+        return figure_text(self.said)
+
+    @property
+    def tolerance(self) -> str:
+        return tolerance_text(self.said)
+
+    @property
+    def ours(self) -> str:
+        return self.beside.ours_text
+
+    @property
+    def ratio(self) -> str:
+        """Ours over a single figure."""
+        return self.beside.ratio_text if len(self.said.figure) == 1 else ""
+
+    def json(self) -> dict[str, Any]:
+        """Numbers in `unit`; `published` has two of a range."""
+        told = self.beside.json()
+        numbers = [float(parse_figure(one).quantity.values[0]) for one in self.said.figure]
+        return {
+            "value": self.said.value,
+            "verdict": self.verdict,
+            "unit": told["unit"],
+            "published": numbers,
+            "tolerance_pct": float(self.said.tolerance.rstrip("% ")) if len(numbers) == 1 else None,
+            "ours": told["ours"],
+            "ratio": told["ratio"] if len(numbers) == 1 else None,
+            "source": self.said.source,
+            "second_hand": self.said.second_hand,
+            "note": self.said.note or None,
+            "point": self.point or None,
+        }
 
 
 def rows_of(suite: Suite) -> list[Row]:
@@ -96,15 +125,9 @@ def _values(row: Row, found: Run) -> Iterator[Value]:
         entry = published.Published(one.value, one.figure[0], one.source, one.line)
         [beside] = published.beside([entry], meanings)
         yield Value(
-            value=one.value,
-            figure=figure_text(one),
-            tolerance=tolerance_text(one),
-            source=one.source,
-            second_hand=one.second_hand,
-            ours=beside.ours_text,
-            ratio=beside.ratio_text if len(one.figure) == 1 else "",
+            said=one,
+            beside=beside,
             verdict=_VERDICTS[outcome.verdict],
-            note=one.note,
             point=_point(one, meanings),
         )
 
