@@ -24,13 +24,18 @@ def write(folder: Path, failures: Mapping[Key, AlgorithmFailed]) -> list[dict[st
     """Writes the calls into the folder of a run; what `run.json` says of each."""
     told = []
     for number, ((cell, rep), failure) in enumerate(sorted(failures.items())):
-        told.append({"cell": cell, "rep": rep, "words": str(failure).partition("): ")[2] or str(failure)})
+        told.append({"cell": cell, "rep": rep, "words": words(failure)})
         if number < _MOST:
             name = _name(cell, rep)
             with writing.replacing(folder / name, make=True) as file:
                 file.write(json.dumps(failure.call, indent=1).encode() + b"\n")
             told[-1]["call"] = name
     return told
+
+
+def words(failure: AlgorithmFailed) -> str:
+    """What an algorithm did, without where."""
+    return str(failure).partition("): ")[2] or str(failure)
 
 
 def again(folder: Path, file: str, failures: Mapping[Key, AlgorithmFailed]) -> str:

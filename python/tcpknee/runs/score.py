@@ -19,10 +19,10 @@ import numpy as np
 
 from tcpknee import _core, human, reading
 from tcpknee.algorithms import naming
-from tcpknee.errors import EngineError, ScenarioError, UsageError
+from tcpknee.errors import AlgorithmFailed, EngineError, ScenarioError, UsageError
 from tcpknee.evidence.stats import LEAST_TO_LOOK, Estimate, while_looking
 
-from . import api, compose, engines
+from . import api, calls, compose, engines
 from .job import Job
 
 SUITE = Path(__file__).with_name("suite.toml")
@@ -47,6 +47,8 @@ class Scored:
     held_out: list[float] = field(default_factory=list)
     dropped: str = ""
     """Why it runs no more; empty: it runs on."""
+    call: dict[str, object] | None = None
+    """What ended it, if that was one of its ops: `knee check --call` makes it again."""
 
     @property
     def score(self) -> Estimate | None:
@@ -62,7 +64,13 @@ class Scored:
         """The object of `--json`."""
         found = {"score": self.score, "held_out": self.unseen}
         told = {name: value.json() if value else None for name, value in found.items()}
-        return {"algorithm": self.name, **told, "paths": len(self.logs), "dropped": self.dropped or None}
+        return {
+            "algorithm": self.name,
+            **told,
+            "paths": len(self.logs),
+            "dropped": self.dropped or None,
+            "call": self.call,
+        }
 
 
 def _power(logs: Sequence[float]) -> Estimate | None:
@@ -146,6 +154,10 @@ class Race:
         for one in racing:
             try:
                 mine = self._powers(one.name, first, count, held_out=held_out)
+            except AlgorithmFailed as error:
+                # Without the place in the suite, whose scenario is ours.
+                one.dropped, one.call = calls.words(error), error.call
+                continue
             except EngineError as error:
                 one.dropped = str(error)
                 continue
