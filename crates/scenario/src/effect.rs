@@ -50,7 +50,7 @@ fn is_default(key: &Key, entry: &Entry) -> bool {
     let Default::Value(text) = key.default else {
         return false;
     };
-    format!("{:?}", read_default(&key.kind, text)) == format!("{:?}", entry.value)
+    read_default(&key.kind, text) == entry.value
 }
 
 fn said(paths: &[&str], place: &str) -> Option<String> {

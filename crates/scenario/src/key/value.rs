@@ -24,7 +24,7 @@ use crate::key::{Kind, cost_names, loss_names, size_names};
 pub(crate) const ANY: &str = "any";
 
 /// A value as its kind says.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     Duration(Nanos),
     /// `None`: unlimited.
