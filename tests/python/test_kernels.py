@@ -127,6 +127,39 @@ def test_a_tree_is_built_as_it_is_and_as_revisions_have_it(tree: Path) -> None:
     assert len(list(cache.kernels())) == 3
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("6.12", "--name", ""), 'kernel: got the name ""'),
+        (("6.12", "--name", "7.2"), 'kernel: got the name "7.2" for 6.12'),
+        (("6.12", "--deb", "nowhere.deb"), "--deb: nowhere.deb: is no file"),
+        (("abc",), 'kernel: got "abc"; expected a release such as 6.12, or the path of a tree'),
+    ],
+)
+def test_what_cannot_be_built_is_refused_before_anything_is_made(
+    tree: Path, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    """A name that is another kernel's release would take its place, and the folder that its modules are built in."""
+    add(str(tree), name="mine")
+    before = sorted(cache.home().rglob("*"))
+    refused(knee("kernel", "add", *words, cwd=tmp_path), said)
+    assert sorted(cache.home().rglob("*")) == before
+
+
+def test_what_a_run_keeps_of_a_kernel_is_equal_when_it_is_read_again(tree: Path) -> None:
+    """Or no run of a guest could be gone on with."""
+    found = add(str(tree), name="mine")
+    assert json.loads(json.dumps(found.facts())) == found.facts()
+
+
+def test_a_kernel_without_its_build_is_listed_as_one_that_takes_no_modules(tree: Path, tmp_path: Path) -> None:
+    found = add(str(tree), name="mine")
+    assert "No algorithms of files" not in knee("kernel", "list", cwd=tmp_path).out
+    modules.forget(found.built_in)
+    assert "No algorithms of files run in mine until" in knee("kernel", "list", cwd=tmp_path).out
+    refused(knee("kernel", "remove", "other", cwd=tmp_path), 'kernel: got "other"; expected one of mine.')
+
+
 def test_a_change_of_one_file_is_all_that_is_copied_again(tree: Path) -> None:
     add(str(tree))
     source = cache.home() / ".work" / trees.Tree(tree, None).key / "source"

@@ -54,7 +54,7 @@ def add(what: str, deb: Path | None, name: str | None, json: bool, quiet: bool) 
 @json_option
 def list_(json: bool) -> int:
     """Show the kernels that were built. Example: knee kernel list --json"""
-    from tcpknee.kernels import building, cache
+    from tcpknee.kernels import building, cache, modules
 
     found = list(cache.kernels())
     doubts = {kernel.name: building.doubt(kernel) for kernel in found}
@@ -68,6 +68,9 @@ def list_(json: bool) -> int:
     rows += [[kernel.name, kernel.release, kernel.built, kernel.origin] for kernel in found]
     say.lines(say.aligned(rows, left=[True] * 4, room=say.room()))
     say.lines(f"Warning: {doubt}." for doubt in doubts.values() if doubt)
+    bare = [kernel.name for kernel in found if not modules.can_build(kernel)]
+    if bare:
+        say.line(f"No algorithms of files run in {', '.join(bare)} until `knee kernel add` has built it again.")
     return 0
 
 

@@ -18,7 +18,7 @@ from importlib import resources
 from pathlib import Path
 
 from tcpknee import _core
-from tcpknee.errors import KernelUnsupported
+from tcpknee.errors import KernelUnsupported, UsageError
 
 from . import cache, debian, guest, modules, trees
 from .cache import Kernel
@@ -123,6 +123,9 @@ def recipe() -> str:
     return hashlib.sha256("\n".join([*settings, *map(repr, (*PATCHES, SEED))]).encode()).hexdigest()
 
 
+_RELEASE = re.compile(r"\d+\.\d+(\.\d+)?")
+
+
 def doubt(kernel: Kernel) -> str | None:
     """What to know of a kernel that was built otherwise than one would be now."""
     if kernel.recipe == recipe():
@@ -137,11 +140,20 @@ def add(what: str, *, name: str | None = None, package: Path | None = None, phas
     """Builds a kernel, of a version of Debian's or of a tree, and keeps it. Raises `KernelUnsupported`, `UsageError`,
     OSError."""
     tree = None if package else trees.named(what)
-    called = name or (cache_name(tree) if tree else what)
+    called = name if name is not None else cache_name(tree) if tree else what
+    if not tree and not _RELEASE.fullmatch(what):
+        raise UsageError(f'kernel: got "{what}"; expected a release such as 6.12, or the path of a tree.')
+    if _RELEASE.fullmatch(called) and called != what:
+        raise UsageError(
+            f'kernel: got the name "{called}" for {what}; expected none that is a release\'s. Give another with --name.'
+        )
+    if package and not package.is_file():
+        raise UsageError(f"--deb: {package}: is no file; expected Debian's package linux-source-VERSION.")
+    # Of the source, whatever the kernel is called.
+    work = cache.home() / ".work" / (tree.key if tree else what)
     new = cache.new(called)
     try:
         _need_tools()
-        work = cache.home() / ".work" / (tree.key if tree else called)
         # Whatever the umask is: make runs what is there.
         for folder in (work.parent, work):
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -150,6 +162,13 @@ def add(what: str, *, name: str | None = None, package: Path | None = None, phas
             return _add(tree, what, called, package, new, work, phase)
     finally:
         shutil.rmtree(new, ignore_errors=True)
+        _clear(work)
+
+
+def _clear(work: Path) -> None:
+    """Takes the folder of a build away that got no source."""
+    if work.is_dir() and {entry.name for entry in work.iterdir()} <= {".lock"}:
+        shutil.rmtree(work, ignore_errors=True)
 
 
 def name_of(kernel: str, phase: Phase) -> str:
