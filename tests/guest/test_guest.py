@@ -66,6 +66,17 @@ def test_packets_of_a_guest_are_captured_and_the_same_again(kernel: cache.Kernel
     assert tables(tmp_path / "first") == tables(tmp_path / "second")
 
 
+def test_a_guest_has_no_processor_time_and_its_run_can_be_gone_on_with(kernel: cache.Kernel, tmp_path: Path) -> None:
+    """Nothing takes time there, and 0 would be a figure."""
+    asked = {"engine": "guest", "kernel": kernel.name, "out": tmp_path / "run"}
+    run = tcpknee.run(scenario('"cubic"', 'backend = "user"\n', seconds=3), **asked)
+    assert tcpknee.open(tmp_path / "run").cpu_time.arrow().num_rows == 0
+    assert set(tcpknee.open(tmp_path / "run").links.arrow()["cpu_pct"].to_pylist()) == {None}
+    before = tables(tmp_path / "run")
+    again = tcpknee.run(None, out=tmp_path / "run", engine="guest", resume=True)
+    assert again.meta["repetitions"] == run.meta["repetitions"] and tables(tmp_path / "run") == before
+
+
 REPEATED = {
     "losses": scenario('"bbr1"', 'loss = "0.5%"\n', seconds=3),
     "pie": scenario('"reno"', 'queue = "pie"\npie.tupdate = "20ms"\n', seconds=3).replace('"1bdp"', '"200packets"'),

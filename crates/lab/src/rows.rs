@@ -7,6 +7,7 @@ use knee_link::{DirectionReport, FlowReport, Report, Tuple};
 use knee_tables::Link;
 use knee_units::Nanos;
 
+use crate::netem::is_user_mode_linux;
 use crate::repetition::{Id, Output};
 use crate::sample::{count, event, maybe};
 use crate::sampler::{Book, Sampler, Track};
@@ -143,7 +144,8 @@ fn link_row(
         late_pkts: is_ours.then_some(report.late_pkts as i64),
         forwarded_pkts: report.forwarded_pkts as i64,
         forwarded_bytes: report.forwarded_bytes as i64,
-        cpu_pct: is_ours.then_some(report.cpu_ns as f64 * 100.0 / ended_ns.max(1) as f64),
+        cpu_pct: (is_ours && !is_user_mode_linux())
+            .then_some(report.cpu_ns as f64 * 100.0 / ended_ns.max(1) as f64),
         kept_up: report.kept_up,
     }
 }

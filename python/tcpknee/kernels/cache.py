@@ -22,6 +22,7 @@ from tcpknee.human import suggest
 SCHEMA = 1
 _FACTS = "kernel.json"
 _PROGRAM = "linux"
+NONE = "none was built yet."
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _WORK = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._-]*)?")
 VERSION = re.compile(r"\d+\.\d+")
@@ -59,7 +60,8 @@ class Kernel:
 
     def facts(self) -> dict[str, Any]:
         """What `kernel.json` holds, and a run's manifest of it."""
-        return {name: value for name, value in asdict(self).items() if name != "folder"}
+        plain = {name: value for name, value in asdict(self).items() if name != "folder"}
+        return {**plain, "algorithms": list(self.algorithms)}
 
     @property
     def built_in(self) -> Path:
@@ -101,7 +103,7 @@ def find(name: str) -> Kernel:
         check_own(found.program, found.folder, home())
         return found
     known = [kernel.name for kernel in kernels()]
-    expected = suggest(name, known, "expected the kernels") if known else "none was built yet."
+    expected = suggest(name, known, "expected the kernels") if known else NONE
     raise KernelUnsupported(f'kernel: got "{name}"; {expected} Build it: knee kernel add {name}')
 
 
@@ -172,6 +174,11 @@ def keep(folder: Path, program: Path, facts: dict[str, Any]) -> Kernel:
 
 def remove(name: str) -> None:
     """Removes a kernel, and where it alone was built. Raises `KernelUnsupported` where there is none."""
+    if not (NAME.fullmatch(name) and (home() / name / _FACTS).is_file()):
+        known = [kernel.name for kernel in kernels()]
+        raise KernelUnsupported(
+            f'kernel: got "{name}"; ' + (suggest(name, known, "expected one of") if known else NONE)
+        )
     gone = find(name)
     shutil.rmtree(gone.folder)
     if gone.work and gone.work not in (kernel.work for kernel in kernels()):

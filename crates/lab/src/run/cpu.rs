@@ -3,6 +3,8 @@
 use knee_collect::cpu::{self, Processor};
 use knee_tables::{CpuSample, CpuSamples};
 
+use crate::netem::is_user_mode_linux;
+
 /// A processor busier than this had no time for what the lab asked of it.
 const SATURATED_SHARE: f64 = 0.97;
 
@@ -16,11 +18,17 @@ pub(super) struct Cpu {
 impl Cpu {
     /// The repetition starts.
     pub(super) fn start(&mut self) {
-        self.at_start = cpu::processors();
+        // In a guest of virtual time nothing takes any: what the kernel counts there is no processor's time.
+        if !is_user_mode_linux() {
+            self.at_start = cpu::processors();
+        }
     }
 
     /// Reads the time of each thread of these processes, `roles` with their numbers, and of each processor.
     pub(super) fn watch(&mut self, cell: u32, rep: u32, t_ns: u64, roles: &[(String, i32)]) {
+        if self.at_start.is_empty() {
+            return;
+        }
         let (cell, rep, t_ns) = (cell as i32, rep as i32, t_ns as i64);
         // Asked for again each time: programs start threads, and so does the link.
         for thread in roles
