@@ -208,6 +208,7 @@ def test_unwritable_places_are_named_and_nothing_is_left(call: Call, small: Path
 def test_resume_is_refused_for_another_scenario_and_without_a_folder(call: Call, small: Path, tmp_path: Path) -> None:
     refused(call("run", small, "--resume"), "expected --out DIR")
     refused(call("run", "--resume", "--out", "none"), "none: got no such folder")
+    refused(call("run", small, "--kernel", "9.9"), '--kernel: got "9.9"; expected a release of Linux')
     assert call("run", small, "--out", "out", "-q").code == 0
     (tmp_path / "other.toml").write_text(SMALL.replace("seed = 7", "seed = 8"))
     refused(
@@ -221,6 +222,7 @@ def test_resume_is_refused_for_another_scenario_and_without_a_folder(call: Call,
 def test_resuming_what_is_complete_shows_it_again(call: Call, small: Path, tmp_path: Path) -> None:
     first = call("run", small, "--out", "out", "-q")
     before = tables_of(tmp_path / "out")
+    refused(call("run", "--resume", "--out", "out", "--engine", "sim,kernel"), "as in out/sim")
     again = call("run", "--resume", "--out", "out", "-q")
     assert (again.code, again.out) == (0, first.out)
     assert tables_of(tmp_path / "out") == before
@@ -352,7 +354,7 @@ def test_tables_are_listed_by_the_verb_that_writes_them(call: Call) -> None:
     )
     for verb in ("record", "import", "trace", "profile", "fleet", "snapshot"):
         assert call("list", "tables", verb).out.startswith(f"{verb}.")
-    assert "  with --engine kernel only" in call("list", "tables", "links").out.splitlines()
+    assert "  of real kernels only: --engine kernel, guest or hosts" in call("list", "tables", "links").out.splitlines()
     assert "with --engine kernel only" not in call("list", "tables", "queue", "record").out
     refused = call("list", "tables", "trace.akcs")
     assert refused.code == 2 and 'Did you mean "trace.acks"?' in refused.err

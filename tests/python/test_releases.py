@@ -126,7 +126,7 @@ def test_diff_of_two_kernels_names_the_rule_that_made_the_difference(tmp_path: P
     assert "Rules of 6.9, each by itself as 6.10 has it" in found.out
     assert "grow_skb: false -> true  (8ee602c63520" in found.out
     assert "The scenarios differ in kernel: 6.9 in A, 6.10 in B." in found.out
-    assert "So 4 settings of the hosts differ: knee kernel rules 6.9 6.10" in found.out
+    assert "So 2 settings of the hosts differ: knee kernel rules 6.9 6.10" in found.out
     assert "Linux 6.10 beside Linux 6.9\n" in found.out
 
 

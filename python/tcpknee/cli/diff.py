@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from tcpknee import human, provenance, say
-from tcpknee.errors import ScenarioError, UsageError
+from tcpknee.errors import UsageError
 
 from . import completion
+from .named import of_kernels
 from .options import PATH, Whole, force_option, foreign, foreign_files, free, json_option, name_list, quiet_option
 
 if TYPE_CHECKING:
@@ -133,12 +134,8 @@ def _run(file: Path, kernels: tuple[str, ...], engine: str, workers: int | None,
     text, called = api.read_scenario(file)
     texts = {name: api.with_kernels(text, called, name) for name in names}
     for of_kernel in texts.values():
-        try:
+        with of_kernels(names):
             api.parse(of_kernel, called)
-        except ScenarioError as error:
-            if said := next((said for _, key, said in error.mistakes if key == "kernel"), None):
-                raise UsageError(f"--kernel: {said}") from None
-            raise
     runs = []
     for name, of_kernel in texts.items():
         out = next_free(running.RUNS, f"{file.stem}-{name}")

@@ -290,11 +290,11 @@ def _table(name: str, columns: Sequence[Mapping[str, Any]]) -> list[str]:
     shared = sources.pop() if len(sources) == 1 else "tcpknee"
     lines = [name if shared == "tcpknee" else f"{name} ({shared})"]
     if _only_of_kernel(name):
-        lines.append("  with --engine kernel only")
+        lines.append("  of real kernels only: --engine kernel, guest or hosts")
     for column in columns:
         unit = f" [{column['unit']}]" if column["unit"] else ""
         source = f" ({column['source']})" if column["source"] not in (shared, "tcpknee") else ""
-        kernel = "; with --engine kernel only" if "engine" in column else ""
+        kernel = "; of real kernels only" if "engine" in column else ""
         lines.append(f"  {column['name']:<{width}}  {column['type']:<8}  {column['doc']}{unit}{source}{kernel}")
     return lines
 

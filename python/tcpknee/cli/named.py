@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,6 +29,18 @@ def by_option(command: str, name: Callable[[str], str]) -> Iterator[None]:
     except ScenarioError as error:
         plain = [(line, key, _plain(said)) for line, key, said in error.mistakes]
         raise ScenarioError.of("", plain).renamed(command, name) from None
+
+
+@contextmanager
+def of_kernels(given: Sequence[str]) -> Iterator[None]:
+    """Tells a mistake at a scenario's kernel as one of --kernel, where that was given."""
+    try:
+        yield
+    except ScenarioError as error:
+        said = next((said for _, key, said in error.mistakes if key == "kernel"), None)
+        if not given or said is None:
+            raise
+        raise UsageError(f"--kernel: {said}") from None
 
 
 def of_compare(set_: Mapping[str, Any]) -> Callable[[str], str]:

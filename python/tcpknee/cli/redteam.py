@@ -62,7 +62,8 @@ def command(
     queue, sends again what was not lost, or collapses by one setting. Each is made small, run again with other seeds
     and with all its numbers changed a little, and told with its file. The thresholds are ours.
 
-    Equal runs and seeds give equal finds, unless the time ends first. The exit code is 1 when there is a find.
+    Equal runs and seeds give equal finds, unless the time ends first. The exit code is 1 when there is a find, or
+    the time was over before the first run.
 
     Example: knee redteam bbr1 --seed 7 --out finds
     """
@@ -93,7 +94,7 @@ def command(
         for name, words in answer.told:
             say.lines([name, *textwrap.wrap(words, 100, initial_indent="  ", subsequent_indent="  "), ""])
         say.line(_ending(answer, seed))
-    return 1 if answer.told else 0
+    return 1 if answer.told or not answer.searched else 0
 
 
 def _ending(answer: Answer, seed: int) -> str:

@@ -10,6 +10,7 @@ import click
 
 from tcpknee.errors import UsageError
 
+from .named import of_kernels
 from .options import PATH, Options, foreign_files, out_option, planning_options, running_options
 
 
@@ -71,7 +72,8 @@ def _run(files: Sequence[Path], options: Options) -> int:
     # All are parsed before the first is run: a mistake in the last one is said at once.
     if options.kernel:
         texts = [(api.with_kernels(text, name, options.kernel), name) for text, name in texts]
-    scenarios = [api.parse(text, name) for text, name in texts]
+    with of_kernels(options.kernel):
+        scenarios = [api.parse(text, name) for text, name in texts]
     if options.dry_run:
         return running.dry_run(
             [(scenario, name) for scenario, (_, name) in zip(scenarios, texts, strict=True)], options
@@ -91,6 +93,13 @@ def _stem(file: Path) -> str:
     return "stdin" if str(file) == "-" else file.stem
 
 
+def _of_engines(out: Path) -> list[str]:
+    """The engines whose runs are below a folder."""
+    from tcpknee.runs import engines
+
+    return [name for name in engines.NAMES if (out / name / "run.json").exists()]
+
+
 def _resume(files: Sequence[Path], options: Options) -> int:
     from tcpknee.runs import api, progress
 
@@ -101,6 +110,12 @@ def _resume(files: Sequence[Path], options: Options) -> int:
     for name, given in (("--force", options.force), ("--dry-run", options.dry_run)):
         if given:
             raise UsageError(f"knee run: got --resume and {name}; expected one of them. --resume keeps what is there.")
+    below = [] if (options.out / "run.json").exists() else _of_engines(options.out)
+    if below or len(options.engines) > 1:
+        raise UsageError(
+            "knee run --resume: goes on with the run of one engine; expected --out with the folder of one, "
+            f"as in {options.out / (below or options.engines)[0]}."
+        )
     if len(files) > 1:
         raise UsageError(
             "knee run --resume: got several scenarios; expected one, or none to go on with the stored one."

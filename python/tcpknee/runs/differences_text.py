@@ -166,7 +166,9 @@ def _head(diff: Diff) -> Iterator[str]:
         names = (*kernels[0].a, *kernels[0].b)
         are_releases = all(re.fullmatch(r"\d+\.\d+", name) for name in names)
         how = f": knee kernel rules {' '.join(names)}" if are_releases else "."
-        yield f"So {human.counted(len(rules), 'setting')} of the hosts differ{how}"
+        # Of both hosts, mostly: a rule is one.
+        settings = {re.sub(r"^(sender|receiver|flow\.\d+)\.", "", key) for key in rules}
+        yield f"So {human.counted(len(settings), 'setting')} of the hosts differ{how}"
 
 
 def _table(diff: Diff, everything: bool) -> list[str]:
