@@ -10,6 +10,7 @@ import pytest
 import tcpknee
 from tcpknee import pages
 from tcpknee.pages.joined import Joined
+from tcpknee.runs import engines_text
 from tcpknee.runs.results import Run
 
 SCENARIO = """
@@ -59,3 +60,11 @@ def test_the_page_has_the_table_and_the_figures_of_all(runs: list[Run], tmp_path
     assert heads == [f"rtt {rtt}, {algorithm}" for rtt in ("20ms", "40ms") for algorithm in ("cubic", "reno")]
     assert {"figure-goodput", "figure-timeseries"} <= set(re.findall(r'<section id="([^"]+)"', text))
     assert "cubic, sim, rules of 4.15" in text
+
+
+def test_what_an_engine_does_not_do_stands_on_the_page_once(tmp_path: Path) -> None:
+    asked = SCENARIO.replace("[[flow]]", "[receiver]\nthreaded_napi = true\n[[flow]]")
+    found = [tcpknee.run(asked), tcpknee.run(asked, kernel="7.2")]
+    said = "sim: receiver.threaded_napi has no effect in the simulator."
+    assert engines_text.warnings(found).count(said) == 1
+    assert pages.write(found, tmp_path / "report.html").read_text(encoding="utf-8").count(said) == 1

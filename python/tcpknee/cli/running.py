@@ -126,9 +126,8 @@ def show_beside(runs: Sequence[Run], options: Options, *, first: bool) -> None:
     with progress.Phase("Computing the summary", quiet=options.quiet):
         lines = engines_text.lines(runs)
     say.lines([str(runs[0].meta["title"]), "", *lines, "", *beside.lines(runs[0])])
-    for run in runs:
-        say.lines(f"Warning: {doubt.line}" for doubt in run.doubts)
-        say.line(f"Run folder: {run.folder}")
+    say.lines(f"Warning: {warning}" for warning in engines_text.warnings(runs))
+    say.lines(f"Run folder: {run.folder}" for run in runs)
     if options.report:
         from tcpknee import pages
 

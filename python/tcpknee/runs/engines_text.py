@@ -9,7 +9,7 @@ from tcpknee import human
 from tcpknee.evidence import metrics, written
 from tcpknee.say import aligned
 
-from . import beside, manifest
+from . import beside, doubts, manifest
 from .differences import Place
 from .output import flow_label
 from .results import Run
@@ -32,6 +32,16 @@ class Block:
 
     head: str
     rows: list[list[str]]
+
+
+def warnings(runs: Sequence[Run]) -> list[str]:
+    """What to know before the figures are trusted, with the engine that it is of."""
+    told = [
+        f"{run.meta['engine']}: {line}"
+        for run in runs
+        for line in (*(doubt.line for doubt in run.doubts), *doubts.of_settings(run.meta["cells"]))
+    ]
+    return list(dict.fromkeys(told))
 
 
 def table(runs: Sequence[Run]) -> tuple[list[str], list[Block]]:
