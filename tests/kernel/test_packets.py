@@ -58,12 +58,17 @@ def test_the_packets_of_both_hosts_are_those_that_tcp_counted(tmp_path: Path) ->
     assert [row["vantage"] for row in connections if row["bytes_sent"]] == ["receiver"]
 
 
-def test_packets_without_room_are_counted_and_told(tmp_path: Path) -> None:
+def test_packets_without_room_are_counted_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     probes.need_lab()
     found = tcpknee.run(SCENARIO, engine="kernel", capture="64KiB", out=tmp_path / "run")
     told = [doubt.line for doubt in found.doubts if "the memory for captured packets was full after" in doubt.line]
     assert ["sender:" in line for line in told] == [True, False]
     assert 300 < found.packets.arrow().num_rows < 2 * 65536 / 192
+    app.main(
+        ["export", str(tmp_path / "run"), "--format", "pcapng", "--out", str(tmp_path / "p.pcapng")],
+        standalone_mode=False,
+    )
+    assert "Warning: sender: the memory for captured packets was full after" in capsys.readouterr().out
 
 
 def test_a_run_goes_on_with_the_capture_that_it_was_begun_with(tmp_path: Path) -> None:

@@ -225,6 +225,8 @@ def _captured(run: Run, out: Path, cell: int, rep: int, host: str) -> None:
         f"pcapng: {out} (cell {cell}, repetition {rep}, the {host}'s device: "
         f"{human.counted(kept.num_rows, 'packet')}; headers only, sequence numbers and lengths are whole)"
     )
+    of_it = [doubt.text for doubt in run.doubts if doubt.cell == cell and rep in doubt.reps]
+    say.lines(f"Warning: {text}" for text in of_it)
 
 
 def _simulated_before(run: Path, cell: int, rep: int) -> tuple[str, str, _core.Scenario]:
