@@ -198,6 +198,18 @@ pub const fn real_or_modelled(key: Key) -> Key {
     )
 }
 
+/// One of the host model, and of two hosts of the user's, who may let them be set: a lab leaves it alone.
+pub const fn hosted_or_modelled(key: Key) -> Key {
+    let hosts = true;
+    of(
+        key,
+        Engines {
+            hosts,
+            ..Engines::MODEL
+        },
+    )
+}
+
 /// One of the simulator, and of a guest's kernel.
 pub const fn of_release(key: Key) -> Key {
     let guest = true;

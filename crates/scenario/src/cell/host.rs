@@ -4,7 +4,8 @@ use crate::key::Default::Value;
 use crate::key::keyed::keyed;
 use crate::key::profile::{self, Profile};
 use crate::key::{
-    GIB, INT_MAX, Key, Kind, key, modelled, ms, real, real_or_modelled, secs, simulated, us,
+    GIB, INT_MAX, Key, Kind, hosted_or_modelled, key, modelled, ms, real, real_or_modelled, secs,
+    simulated, us,
 };
 use knee_units::Nanos;
 use knee_units::cpus::Cpus;
@@ -335,7 +336,7 @@ keyed! {
             "descriptors of each receive queue: packets that arrive while all are taken are dropped",
             "ethtool(8), -G rx",
         ));
-        pub netdev_max_backlog: u32 = modelled(net_count(
+        pub netdev_max_backlog: u32 = hosted_or_modelled(net_count(
             "netdev_max_backlog",
             1_000_000,
             "1000",
@@ -349,13 +350,13 @@ keyed! {
             "processors that limit flows: one of these puts no packet into a backlog that is half full or fuller, if more than half of the last 128 that it had for such backlogs were of the same flow; 0: none",
             "Linux 6.18, Documentation/networking/scaling.rst, RPS Flow Limit; net/core/dev.c: skb_flow_limit()",
         ));
-        pub netdev_budget: u32 = modelled(net_count(
+        pub netdev_budget: u32 = hosted_or_modelled(net_count(
             "netdev_budget",
             INT_MAX,
             "300",
             "most packets that a processor's polls take in a round, before other softirqs go first",
         ));
-        pub netdev_budget_usecs: u32 = modelled(net_count(
+        pub netdev_budget_usecs: u32 = hosted_or_modelled(net_count(
             "netdev_budget_usecs",
             INT_MAX,
             "8000",
@@ -375,7 +376,7 @@ keyed! {
             "where GRO holds packets: eight lists by hash, of up to eight packets each (hash, since Linux 4.19), one list of up to eight that gives up its oldest for a new flow (short-list), one of up to eight past which a new flow goes when it is full (short-list-passed, before Linux 600adc18eba8), or one of any length (list)",
             "Linux, net/core/gro.c: dev_gro_receive(), GRO_HASH_BUCKETS, MAX_GRO_SKBS",
         ));
-        pub tso: bool = modelled(key(
+        pub tso: bool = hosted_or_modelled(key(
             "tso",
             Kind::Flag,
             Value("true"),

@@ -47,6 +47,15 @@ fn what_real_hosts_have_has_no_effect_on_simulated_ones() {
     );
 }
 
+/// Two hosts of the user's may be set so, and a lab is not.
+#[test]
+fn what_hosts_of_the_users_may_be_set_to_is_no_model_alone() {
+    let set = "[receiver]\nnetdev_budget = 600\ntso = false";
+    assert!(without_effect(set, Hosts).is_empty());
+    let found = without_effect(set, Kernel);
+    assert!(found[0].starts_with("receiver.netdev_budget and receiver.tso have no effect"));
+}
+
 /// However they are written.
 #[test]
 fn a_key_that_says_its_default_has_no_effect_to_miss() {
