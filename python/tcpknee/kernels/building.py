@@ -162,13 +162,6 @@ def add(what: str, *, name: str | None = None, package: Path | None = None, phas
             return _add(tree, what, called, package, new, work, phase)
     finally:
         shutil.rmtree(new, ignore_errors=True)
-        _clear(work)
-
-
-def _clear(work: Path) -> None:
-    """Takes the folder of a build away that got no source."""
-    if work.is_dir() and {entry.name for entry in work.iterdir()} <= {".lock"}:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 def name_of(kernel: str, phase: Phase) -> str:
