@@ -22,7 +22,6 @@ from tcpknee.human import suggest
 SCHEMA = 1
 _FACTS = "kernel.json"
 _PROGRAM = "linux"
-NONE = "none was built yet."
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _WORK = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._-]*)?")
 VERSION = re.compile(r"\d+\.\d+")
@@ -98,13 +97,21 @@ def releases() -> dict[str, str]:
 
 def find(name: str) -> Kernel:
     """The kernel of that name. Raises `KernelUnsupported` where there is none, or its program may not be trusted."""
-    if NAME.fullmatch(name) and (home() / name / _FACTS).is_file():
+    if _is_there(name):
         found = _read(home() / name)
         check_own(found.program, found.folder, home())
         return found
+    raise _absent(name, "expected the kernels", f" Build it: knee kernel add {name}")
+
+
+def _is_there(name: str) -> bool:
+    return bool(NAME.fullmatch(name)) and (home() / name / _FACTS).is_file()
+
+
+def _absent(name: str, expected: str, next_step: str = "") -> KernelUnsupported:
     known = [kernel.name for kernel in kernels()]
-    expected = suggest(name, known, "expected the kernels") if known else NONE
-    raise KernelUnsupported(f'kernel: got "{name}"; {expected} Build it: knee kernel add {name}')
+    said = suggest(name, known, expected) if known else "none was built yet."
+    return KernelUnsupported(f'kernel: got "{name}"; {said}{next_step}')
 
 
 def _read(folder: Path) -> Kernel:
@@ -174,11 +181,8 @@ def keep(folder: Path, program: Path, facts: dict[str, Any]) -> Kernel:
 
 def remove(name: str) -> None:
     """Removes a kernel, and where it alone was built. Raises `KernelUnsupported` where there is none."""
-    if not (NAME.fullmatch(name) and (home() / name / _FACTS).is_file()):
-        known = [kernel.name for kernel in kernels()]
-        raise KernelUnsupported(
-            f'kernel: got "{name}"; ' + (suggest(name, known, "expected one of") if known else NONE)
-        )
+    if not _is_there(name):
+        raise _absent(name, "expected one of")
     gone = find(name)
     shutil.rmtree(gone.folder)
     if gone.work and gone.work not in (kernel.work for kernel in kernels()):
