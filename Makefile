@@ -222,10 +222,14 @@ remote-of-wheels: $(VENV)/.venv
 	    $(MAKE) --no-print-directory remote-arm PROFILE=release; \
 	else echo 'Without the helper for arm64: rustup target add aarch64-unknown-linux-musl'; fi
 
-.PHONY: wheel
-wheel: man remote-of-wheels ## build a wheel into dist/, trained like `make tuned`, for all processors (needs rustup's llvm-tools)
+# Before all else: it ends at once where rustup's component is missing.
+.PHONY: trained
+trained:
 	@tools/need.sh rust cc make pkg-config libelf --optional clang-16 libbpf
-	$(BIN)/python tools/trained.py
+	$(PYTHON) tools/trained.py
+
+.PHONY: wheel
+wheel: trained man remote-of-wheels ## build a wheel into dist/, trained like `make tuned`, for all processors (needs rustup's llvm-tools)
 	@# maturin gives the library of the last wheel, a link to cargo's, names that only that wheel has.
 	@rm -f build/wheel/release/deps/lib_core.so
 	RUSTFLAGS='$(TRAINED)' $(PACK) trained $(BIN)/maturin build --release --locked --target-dir build/wheel --out dist
