@@ -105,11 +105,13 @@ pub fn check(cell: &Cell) -> Result<(), KernelError> {
             hint: hint.into(),
         })
     };
-    let simulate = "Leave it out, or take the engine sim or kernel.";
     refuse_buffers(cell)?;
     for (group, flow) in cell.flows.iter().enumerate() {
         if flow.blocking {
-            return refuse(format!("flow.{group}.blocking = true"), simulate);
+            return refuse(
+                format!("flow.{group}.blocking = true"),
+                "Leave it out, or take the engine sim.",
+            );
         }
         if (flow.workload.commands()).is_some_and(|commands| commands.server.is_none()) {
             return refuse(
