@@ -205,7 +205,7 @@ class Helper:
         except ValueError as error:
             raise self._wrong(str(error)) from None
         if "error" in said:
-            raise EngineError(f"{self.where}: {cut(str(said['error']))}.")
+            raise EngineError(f"{self.where}: {cut(str(said['error'])).removesuffix('.')}.")
         if of_records := _with_records(said):
             length = of_records["records_bytes"]
             if not 0 <= length <= _MOST_RECORDS_BYTES:
