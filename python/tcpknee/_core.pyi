@@ -206,9 +206,10 @@ class Scenario:
     ) -> ArrowTable:
         """The flows of one repetition with that noise at both hosts; no other rows are gathered."""
 
-    def variants(self, index: int) -> dict[str, tuple[str, dict[str, int], bool]]:
-        """Each algorithm of a cell, by its name with the parameters that are set: what Linux calls it, its parameters
-        but those that are a rule of the cell's kernel, and whether a flow has it, and not the far ends alone."""
+    def variants(self, index: int) -> dict[str, tuple[str, str, dict[str, int], bool]]:
+        """Each algorithm of a cell, by its name with the parameters that are set: what Linux calls its own build
+        and what ours, its parameters but those that are a rule of the cell's kernel, and whether a flow has it, and not
+        the far ends alone."""
 
     def check_lab(self) -> dict[str, int]:
         """Refuses what this machine cannot do, as far as that is known before a lab is made; returns the sysctls of the

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import probes
+import tcpknee
 from building import ALGORITHMS, kernel_name, run
 from lab import available, registered_maps
 from leftovers import new_namespace, noted
@@ -291,3 +292,17 @@ def test_two_defaults_of_one_namespace_are_put_back_in_either_order(namespace: s
     knee("unload", "cubic" if first == "reno" else "reno")
     assert default_in(namespace) == before
     assert not Path("/run/tcpknee").exists()
+
+
+def test_two_hosts_run_what_was_loaded_there_and_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.c").write_text(outline.of("mine"), encoding="utf-8")
+    knee("load", "bbr3", str(tmp_path / "mine.c"))
+    text = LONG.replace("60s", "400ms").replace('"cubic"', '["bbr3", "./mine.c"]')
+    (tmp_path / "s.toml").write_text(f"repeat = 1\n{text}", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    run = tcpknee.run("s.toml", engine="hosts", hosts=("local", "local"))
+    assert min(run.flows["bytes_acked"].to_pylist()) > 0
+    said = run.meta["repetitions"][0]["warnings"] + run.meta["repetitions"][1]["warnings"]
+    assert any('sender: bbr3 is "knee_bbr3" there; of which sources' in line for line in said)
+    assert any('sender: mine is "knee_mine" there' in line for line in said)
+    assert knee("unload", "bbr3", "mine")

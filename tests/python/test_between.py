@@ -9,16 +9,20 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import tcpknee
 from tcpknee import host_files
+from tcpknee.algorithms import outline
 from tcpknee.cli import running
 from tcpknee.cli.options import Options
 from tcpknee.errors import EngineError, KernelUnsupported, RunFolderError, UsageError
 from tcpknee.remote import helper, transport
 from tcpknee.runs import api, between
+from tcpknee.runs.job import Job
 from tcpknee.runs.pair import Pair
 
 SHORT = """
@@ -285,3 +289,43 @@ def test_files_of_a_host_that_no_host_has_are_refused_and_end_no_finished_run(
     (folder / "sender.host.json").write_text(json.dumps(told), encoding="utf-8")
     (line,) = running._judged(tcpknee.open(folder))
     assert line.startswith("Warning: the doctor cannot judge the sender: files of a host: got the path")
+
+
+def names_at(tmp_path: Path, algorithms: str, role: str, available: str, uid: int = 1000) -> dict[str, str]:
+    """What a host that has these calls the algorithms of a scenario."""
+    file = tmp_path / "s.toml"
+    file.write_text(SHORT.replace('"reno"', algorithms), encoding="utf-8")
+    facts = {"kernel": "6.1.0", "available": available.split(), "allowed": available.split(), "uid": uid}
+    one: Any = SimpleNamespace(role=role, where=f"{role} a", facts=facts)
+    text = file.read_text(encoding="utf-8")
+    return between._names(one, Job(api.parse(text, str(file)), text, str(file)))
+
+
+def test_what_was_loaded_at_a_host_runs_where_its_kernel_has_no_build_of_its_own(tmp_path: Path) -> None:
+    both = '["bbr1", "bbr3"]'
+    assert names_at(tmp_path, both, "sender", "cubic bbr knee_bbr1 knee_bbr3")["bbr1"] == "bbr"
+    assert names_at(tmp_path, both, "sender", "cubic knee_bbr1 knee_bbr3") | {"cubic": ""} == {
+        "bbr1": "knee_bbr1",
+        "bbr3": "knee_bbr3",
+        "cubic": "",
+    }
+    # Only the sender must have what flows run.
+    assert names_at(tmp_path, both, "receiver", "cubic")["bbr1"] == "bbr"
+    with pytest.raises(KernelUnsupported, match=r'has no "bbr" loaded.*modprobe tcp_bbr, or knee load bbr1\.'):
+        names_at(tmp_path, both, "sender", "cubic")
+    # Root has the kernel load a module.
+    assert names_at(tmp_path, '"bbr1"', "sender", "cubic", uid=0)["bbr1"] == "bbr"
+
+
+def test_a_file_runs_at_a_host_under_the_name_of_its_build_there(tmp_path: Path) -> None:
+    (tmp_path / "mine.c").write_text(outline.of("mine"), encoding="utf-8")
+    (tmp_path / "mine_too.c").write_text(outline.of("mine"), encoding="utf-8")
+    source = Path(__file__).parents[1] / "guest/tcp_half.c"
+    (tmp_path / "tcp_half.c").write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
+    assert names_at(tmp_path, '"./mine.c"', "sender", "cubic knee_mine", uid=0)["mine"] == "knee_mine"
+    # A module registers the name that it gives itself.
+    assert names_at(tmp_path, '"./tcp_half.c"', "sender", "cubic reno") == {"cubic": "cubic", "reno_tcp_half": "reno"}
+    with pytest.raises(KernelUnsupported, match=r'has no "knee_mine" loaded.*as root: knee load \S*mine\.c\.'):
+        names_at(tmp_path, '"./mine.c"', "sender", "cubic mine", uid=0)
+    with pytest.raises(UsageError, match=r'flow.algorithm: got .*, which are both "knee_mine" in a kernel'):
+        names_at(tmp_path, '["./mine.c", "./mine_too.c"]', "sender", "cubic knee_mine")

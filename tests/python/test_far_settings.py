@@ -43,6 +43,9 @@ eth0 qdisc fq_codel 0 ffffffff 00
 eth0 rx-gro on
 """
 
+NAMES = {role: {name: name for name in ("reno", "cubic")} for role in ("sender", "receiver")}
+"""What both hosts call the algorithms."""
+
 
 def given(text: str) -> dict[str, settings.Given]:
     scenario = api.parse(text, "f.toml")
@@ -187,7 +190,7 @@ def test_what_one_host_did_not_put_back_is_told_where_the_other_one_refuses(monk
     scenario = api.parse(SCENARIO, "f.toml")
     job = Job(scenario, SCENARIO, "f.toml", allow_host_settings=True, pair=Pair("local", "local"))
     addresses = {"sender": "127.0.0.1", "receiver": "127.0.0.1"}
-    held = far_settings.HostSettings(job, (host("sender"), host("receiver")), addresses)
+    held = far_settings.HostSettings(job, (host("sender"), host("receiver")), addresses, NAMES)
     with pytest.raises(EngineError, match="receiver local: a setting cannot be made"), held:
         pytest.fail("it is held")
     assert job.told["warnings"] == [
@@ -229,10 +232,10 @@ def test_a_host_does_not_say_that_the_other_one_connects_to_itself_or_to_many(to
     job = Job(api.parse(SCENARIO, "f.toml"), SCENARIO, "f.toml")
     sender, receiver = pair_of(told)
     with pytest.raises(EngineError, match=r"receiver r: got .* as its address.*--address"):
-        between.Hosts(job, sender, receiver, Pair("s", "r"))
-    hosts = between.Hosts(job, *pair_of("192.0.2.2"), Pair("s", "r"))
+        between.Hosts(job, sender, receiver, Pair("s", "r"), NAMES)
+    hosts = between.Hosts(job, *pair_of("192.0.2.2"), Pair("s", "r"), NAMES)
     assert hosts.addresses == {"sender": "192.0.2.1", "receiver": "192.0.2.2"}
-    assert between.Hosts(job, sender, receiver, Pair("s", "r", "192.0.2.3")).addresses["receiver"] == "192.0.2.3"
+    assert between.Hosts(job, sender, receiver, Pair("s", "r", "192.0.2.3"), NAMES).addresses["receiver"] == "192.0.2.3"
 
 
 @pytest.mark.parametrize(
@@ -247,7 +250,7 @@ def test_a_host_does_not_say_that_the_other_one_connects_to_itself_or_to_many(to
 )
 def test_a_host_listens_where_it_was_told_and_at_no_port_of_roots(asked: int, said: int, expected: str | None) -> None:
     job = Job(api.parse(SCENARIO, "f.toml"), SCENARIO, "f.toml")
-    hosts = between.Hosts(job, *pair_of("192.0.2.2"), Pair("s", "r", port=asked))
+    hosts = between.Hosts(job, *pair_of("192.0.2.2"), Pair("s", "r", port=asked), NAMES)
     told = {"ports": [said], "everywhere": False}
     one: Any = SimpleNamespace(role="receiver", where="receiver r", ask=lambda *_, **__: told)
     if expected is None:
@@ -280,7 +283,7 @@ client = "iperf3 -c {server} -p 443"
 )
 def test_a_server_listens_at_a_port_of_roots_where_its_command_names_it(told: Any, expected: str | None) -> None:
     job = Job(api.parse(PROGRAMS, "f.toml"), PROGRAMS, "f.toml")
-    hosts = between.Hosts(job, *pair_of("192.0.2.2"), Pair("s", "r"))
+    hosts = between.Hosts(job, *pair_of("192.0.2.2"), Pair("s", "r"), NAMES)
     if expected is None:
         assert hosts._servers(told, 0) == told
     else:
@@ -292,7 +295,7 @@ def test_programs_get_the_congestion_control_of_a_cell_by_a_route_with_what_else
     there = THERE.rstrip("\n") + "\nsysctl net.ipv4.tcp_congestion_control = cubic\n"
     job = Job(api.parse(PROGRAMS, "f.toml"), PROGRAMS, "f.toml", allow_host_settings=True, pair=Pair("s", "r"))
     addresses = {"sender": "192.0.2.1", "receiver": "192.0.2.2"}
-    held = far_settings.HostSettings(job, pair_of("192.0.2.2"), addresses)
+    held = far_settings.HostSettings(job, pair_of("192.0.2.2"), addresses, NAMES)
     held._before = {"sender": there, "receiver": there}
     held._windows = {"sender": {"kind": "route", "towards": "192.0.2.2", "initcwnd": 23}}
     route = {"kind": "route", "towards": "192.0.2.2", "initcwnd": 23}
@@ -302,7 +305,7 @@ def test_programs_get_the_congestion_control_of_a_cell_by_a_route_with_what_else
     held._windows["receiver"] = window
     assert held._wanted(1) == {"sender": [route], "receiver": [window]}
     alone = replace(job, allow_host_settings=False)
-    held = far_settings.HostSettings(alone, pair_of("192.0.2.2"), addresses)
+    held = far_settings.HostSettings(alone, pair_of("192.0.2.2"), addresses, NAMES)
     held._before = {"sender": there, "receiver": there}
     told: dict[str, dict[str, Any]] = {"sender": {"differs": []}, "receiver": {"differs": []}}
     with pytest.raises(UsageError, match="got reno for programs; expected cubic, which is what sender s gives them"):
@@ -335,7 +338,7 @@ def test_roots_device_follows_from_an_address_that_ssh_knows_or_the_user_names(
 
     def check(told: str, pair: Pair) -> None:
         job = Job(api.parse(SCENARIO, "f.toml"), SCENARIO, "f.toml", allow_host_settings=True, pair=pair)
-        between.Hosts(job, *pair_of(told), pair).host_settings.__enter__()
+        between.Hosts(job, *pair_of(told), pair, NAMES).host_settings.__enter__()
 
     check("192.0.2.2", Pair("s", "r"))
     check("192.0.2.7", Pair("s", "r", "192.0.2.7"))

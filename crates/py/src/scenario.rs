@@ -248,9 +248,10 @@ impl Scenario {
         }))
     }
 
-    /// Each algorithm of a cell, by its name with the parameters that are set: what Linux calls it, its parameters but those
-    /// that are a rule of the cell's kernel, and whether a flow has it, and not the far ends alone.
-    fn variants(&self, index: usize) -> PyResult<BTreeMap<String, (String, Params, bool)>> {
+    /// Each algorithm of a cell, by its name with the parameters that are set: what Linux calls its own build
+    /// and what ours, its parameters but those that are a rule of the cell's kernel, and whether a flow has it, and not the far
+    /// ends alone.
+    fn variants(&self, index: usize) -> PyResult<BTreeMap<String, (String, String, Params, bool)>> {
         let cell = self.cell(index)?;
         let release = cell.kernel.as_ref().map(|kernel| kernel.release);
         let is_rule = |algorithm: &str, (name, value): &(String, u32)| {
@@ -261,10 +262,11 @@ impl Scenario {
         let of_flows: BTreeSet<Variant> = cell.flows.iter().map(Variant::of_flow).collect();
         let told = |variant: Variant| {
             let (name, of_flow) = (variant.to_string(), of_flows.contains(&variant));
-            let called = knee_loader::builtin_name(&variant.algorithm).to_owned();
+            let builtin = knee_loader::builtin_name(&variant.algorithm).to_owned();
+            let ours = knee_loader::kernel_name(&variant.algorithm);
             let params = variant.params.into_iter();
             let params = params.filter(|param| !is_rule(&variant.algorithm, param));
-            (name, (called, params.collect(), of_flow))
+            (name, (builtin, ours, params.collect(), of_flow))
         };
         Ok(Variant::of_cell(&cell).map(told).collect())
     }

@@ -42,6 +42,8 @@ pub struct Prepare {
     pub cell: String,
     /// Our name and Linux's of each algorithm that a scenario may name.
     pub names: Vec<(String, String)>,
+    /// Of the algorithms of files: path, name and digest.
+    pub files: Vec<(String, String, String)>,
     pub rep: u32,
     pub side: SideName,
     pub secret: Secret,

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use knee_clock::{Punctual, monotonic_ns};
-use knee_scenario::{AlgorithmInfo, Cell, Names};
+use knee_scenario::{AlgorithmFile, AlgorithmInfo, Cell, Names};
 use knee_traffic::{Algorithm, Ends, Flow, Plan, Progress, Secret, Shared, listen_at, socket};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::socket::{AddressFamily, SockaddrStorage, getsockname};
@@ -65,7 +65,13 @@ impl Side {
             linux_name,
             params: Vec::new(),
         };
+        let of_file = |(path, name, digest): (String, String, String)| AlgorithmFile {
+            path,
+            digest,
+            info: named((name.clone(), name)),
+        };
         let names = Names {
+            algorithm_files: asked.files.into_iter().map(of_file).collect(),
             algorithms: asked.names.into_iter().map(named).collect(),
             ..Names::default()
         };

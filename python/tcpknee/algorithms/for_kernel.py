@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tcpknee import _core, say, writing
 from tcpknee.errors import UsageError
@@ -54,9 +55,8 @@ def names(what: str, words: Sequence[str], *, to_load: bool = True) -> tuple[str
     return found
 
 
-def add(one: naming.Named, *, compiled: bool = True) -> None:
-    """Gives the loader the builds of an algorithm; not `compiled`: only what the kernel calls it. Raises
-    `UsageError`."""
+def kernel_name(one: naming.Named) -> str:
+    """What the kernel calls it once it is loaded. Raises `UsageError` where it cannot be."""
     if one.built.kind == "prototype":
         raise UsageError(
             f"{one.built.path}: got a prototype in Python; expected an algorithm in C, which goes into a kernel. "
@@ -67,14 +67,20 @@ def add(one: naming.Named, *, compiled: bool = True) -> None:
             f"{one.built.path}: got a source of the Linux kernel; expected one for the contract of cc.h, which goes "
             "into a running kernel as BPF. A guest runs it: --engine guest --kernel 6.12 (docs/kernels.md)."
         )
-    about = _core.load_algorithm(one.built.so_path, one.built.digest, one.name)
-    own = str(about["kernel_name"])
-    called = (
-        own
-        if one.name == one.built.name and len(own) <= naming.MOST_KERNEL_NAME
-        else f"knee_{one.name}"[: naming.MOST_KERNEL_NAME]
-    )
-    defines = [] if called == own else [f"-DCC_KERNEL_NAME={called}"]
+    own = str(_about(one)["kernel_name"])
+    is_own = one.name == one.built.name and len(own) <= naming.MOST_KERNEL_NAME
+    return own if is_own else f"knee_{one.name}"[: naming.MOST_KERNEL_NAME]
+
+
+def _about(one: naming.Named) -> dict[str, Any]:
+    return _core.load_algorithm(one.built.so_path, one.built.digest, one.name)
+
+
+def add(one: naming.Named, *, compiled: bool = True) -> None:
+    """Gives the loader the builds of an algorithm; not `compiled`: only what the kernel calls it. Raises
+    `UsageError`."""
+    called, about = kernel_name(one), _about(one)
+    defines = [] if called == str(about["kernel_name"]) else [f"-DCC_KERNEL_NAME={called}"]
     both = (_object(one, [*defines, *further]) if compiled else b"" for further in ([], ["-DCC_BPF_CONG_CONTROL_2"]))
     _core.add_object(one.name, called, [param["name"] for param in about["params"]], *both)
 

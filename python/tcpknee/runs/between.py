@@ -21,6 +21,8 @@ from typing import Any
 import pyarrow as pa
 
 from tcpknee import workloads
+from tcpknee.algorithms import for_kernel, naming
+from tcpknee.algorithms.building import Built
 from tcpknee.errors import Cancelled, EngineError, KernelUnsupported, TcpkneeError, UsageError
 from tcpknee.remote.helper import PATIENCE_SEC, SLOWEST_BYTES_PER_SEC, Clock, Helper, helpers, listen, lock
 from tcpknee.remote.transport import LOCAL
@@ -55,10 +57,17 @@ class Hosts:
     """Runs repetitions of a scenario between the hosts of two helpers."""
 
     def __init__(
-        self, job: Job, sender: Helper, receiver: Helper, pair: Pair, capturing: Sequence[Helper] = ()
+        self,
+        job: Job,
+        sender: Helper,
+        receiver: Helper,
+        pair: Pair,
+        names: Mapping[str, Mapping[str, str]],
+        capturing: Sequence[Helper] = (),
     ) -> None:
+        """`names`: what each host calls the scenario's algorithms, by its role."""
         self.capturing = tuple(capturing)
-        self.job, self.sender, self.receiver, self.pair = job, sender, receiver, pair
+        self.job, self.sender, self.receiver, self.pair, self.names = job, sender, receiver, pair, names
         self.cells = job.scenario.cells
         self.secret = list(secrets.token_bytes(16))
         self.block: int | None = None
@@ -67,7 +76,7 @@ class Hosts:
             "sender": _address_of(sender, receiver),
         }
         _check_addresses(self.addresses, pair)
-        self.host_settings = HostSettings(job, (sender, receiver), self.addresses)
+        self.host_settings = HostSettings(job, (sender, receiver), self.addresses, names)
 
     def run_cell(
         self, index: int, rep: int, *, cancel: Any = None, progress: Callable[[int], object] | None = None
@@ -124,7 +133,7 @@ class Hosts:
                     )
         ran = done["sender"]["said"]["congestion"]
         ran |= {str(flow): one["congestion"] for flow, one in enumerate(of_programs, start=flows)}
-        self._check_ran(index, ran, found["flows"].to_pylist())
+        self._check_ran(ran, found["flows"].to_pylist())
         found["programs"], failures = self._programs(found["programs"], done)
         self.host_settings.check()
         measured, warnings = _measured(before, after, done, path), list(output.warnings)
@@ -134,6 +143,7 @@ class Hosts:
             for role, said in listening.items()
             if said["everywhere"]
         ]
+        warnings += self._loaded(index)
         held = self.host_settings.held
         lab = {
             **{one.role: {**one.facts, "name": one.name, "counters": None, "settings": held(one.role)} for one in pair},
@@ -145,6 +155,15 @@ class Hosts:
         return tables.with_note(
             found, {"data_packets": packets, "lab": lab, "warnings": warnings, "failures": failures}
         )
+
+    def _loaded(self, index: int) -> list[str]:
+        """Which algorithms of the cell's flows are builds that somebody loaded there."""
+        files = {used.name for used in naming.used_by(self.job.scenario)}
+        return [
+            f'sender: {name} is "{called}" there; of which sources that was loaded, its name does not say'
+            for name, (builtin, _, _, of_flow) in self.job.scenario.variants(index).items()
+            if of_flow and ((called := self.names["sender"][name]) != builtin or name in files)
+        ]
 
     def _servers(self, told: list[list[int]], index: int) -> list[list[int]]:
         """The ports of each `[[flow]]`'s server, as the sender's helper says."""
@@ -198,16 +217,15 @@ class Hosts:
 
     def _prepare(self, one: Helper, index: int, rep: int) -> dict[str, Any]:
         """Where it listens: the port of each `[[flow]]`, and whether at every address of its."""
-        variants = self.job.scenario.variants(index)
-        called = {written: name for written, (name, _, _) in variants.items()}
         listening: dict[str, Any] = one.ask(
             "prepare",
             cell=self.job.scenario.write_cell(index),
             names=self.job.scenario.names,
+            files=self.job.scenario.algorithm_files,
             rep=rep,
             side=one.role,
             secret=self.secret,
-            algorithms=called,
+            algorithms=self.names[one.role],
             port=self.pair.port,
             own=self.addresses[one.role],
             other=self.addresses[{"sender": "receiver", "receiver": "sender"}[one.role]],
@@ -223,11 +241,10 @@ class Hosts:
                 raise EngineError(f"{one.where}: listens at port {port}; expected {expected}, which it was told.")
         return listening
 
-    def _check_ran(self, index: int, ran: Mapping[str, str], flows: Sequence[Mapping[str, Any]]) -> None:
+    def _check_ran(self, ran: Mapping[str, str], flows: Sequence[Mapping[str, Any]]) -> None:
         """Refuses figures of another algorithm than was asked for: a route's comes before a socket's."""
-        variants = self.job.scenario.variants(index)
         for flow in flows:
-            asked, got = variants[flow["algorithm"]][0], ran.get(str(flow["flow"]))
+            asked, got = self.names["sender"][flow["algorithm"]], ran.get(str(flow["flow"]))
             if got and got != asked:
                 raise EngineError(
                     f'{self.sender.where}: flow.{flow["group"]}.algorithm = "{flow["algorithm"]}": the connection ran '
@@ -311,12 +328,6 @@ def engine(job: Job) -> Iterator[Hosts]:
         job.scenario.check_hosts()
     except EngineError as error:
         raise type(error)(f"{job.file}: {error}") from None
-    if job.scenario.algorithm_files:
-        path = job.scenario.algorithm_files[0][0]
-        raise KernelUnsupported(
-            f"{job.file}: flow.algorithm: got the file {path}; two hosts of yours run the algorithms that their "
-            "kernels have. Simulate it, or load it there and name it."
-        )
     runs_programs = any(map(workloads.of_programs, job.scenario.cells))
     if runs_programs and not job.pair.programs:
         raise UsageError(
@@ -326,26 +337,57 @@ def engine(job: Job) -> Iterator[Hosts]:
     with ExitStack() as stack:
         sender, receiver = stack.enter_context(helpers(job.pair.sender, job.pair.receiver))
         lock((sender, receiver))
-        for index in range(len(job.scenario.cells)):
-            for name, (called, _, of_flow) in job.scenario.variants(index).items():
-                _check_algorithm(sender if of_flow else receiver, name, called)
+        names = {one.role: _names(one, job) for one in (sender, receiver)}
         if runs_programs:
             _check_user(job, (sender, receiver))
         capturing: Sequence[Helper] = ()
         if job.capture_bytes:
             capturing = stack.enter_context(helpers(job.pair.sender, job.pair.receiver, as_root=True))
-        hosts = Hosts(job, sender, receiver, job.pair, capturing)
+        hosts = Hosts(job, sender, receiver, job.pair, names, capturing)
         with hosts.host_settings:
             yield hosts
 
 
-def _check_algorithm(one: Helper, name: str, called: str) -> None:
-    """Refuses what the host does not have, or keeps for root."""
+def _names(one: Helper, job: Job) -> dict[str, str]:
+    """What that host calls each algorithm of the scenario: its kernel's own build, or ours where `knee load` has put it
+    and the kernel has none; of a file what it is called once it is loaded. Refuses what a host does not have where it
+    is to run."""
+    files = {used.name: used.built for used in naming.used_by(job.scenario)}
+    found: dict[str, str] = {}
+    by_flows: dict[str, str] = {}
+    for index in range(len(job.scenario.cells)):
+        for name, (builtin, ours, _, of_flow) in job.scenario.variants(index).items():
+            if built := files.get(name):
+                found[name] = _loaded_as(built)
+            else:
+                available = one.facts["available"]
+                found[name] = ours if builtin not in available and ours in available else builtin
+            if one.role == ("sender" if of_flow else "receiver"):
+                _check_algorithm(one, found[name], built.path if built else name)
+            if of_flow and by_flows.setdefault(found[name], name) != name:
+                raise UsageError(
+                    f"{job.file}: flow.algorithm: got {by_flows[found[name]]} and {name}, which are both "
+                    f'"{found[name]}" in a kernel; expected one of them.'
+                )
+    return found
+
+
+def _loaded_as(built: Built) -> str:
+    """What a kernel calls the algorithm of a file: a module as it says, and what `knee load` loaded as that does."""
+    if built.kind == "kernel":
+        return built.name
+    return for_kernel.kernel_name(naming.Named(built, built.name))
+
+
+def _check_algorithm(one: Helper, called: str, name: str) -> None:
+    """Refuses what the host does not have, or keeps for root. `name`: as `knee load` takes it."""
     available, allowed = one.facts["available"], one.facts["allowed"]
-    if called not in available and one.facts["uid"] != 0:
+    # Root has the kernel load its modules as a socket asks for them.
+    if called not in available and (one.facts["uid"] != 0 or called.startswith("knee_")):
+        module = f"modprobe tcp_{called}, or " if not called.startswith("knee_") else ""
         raise KernelUnsupported(
             f'{one.where}: algorithm = "{name}": the kernel {one.facts["kernel"]} there has no "{called}" loaded; '
-            f"it has {', '.join(available)}. Load it there as root: modprobe tcp_{called}."
+            f"it has {', '.join(available)}. Load it there as root: {module}knee load {name}."
         )
     if called in available and called not in allowed and one.facts["uid"] != 0:
         raise KernelUnsupported(

@@ -25,8 +25,15 @@ _MOST_SEC = 7 * 86_400
 class HostSettings:
     """A context manager: settings are held within it."""
 
-    def __init__(self, job: Job, pair: Sequence[Helper], addresses: Mapping[str, str]) -> None:
-        self.job = job
+    def __init__(
+        self,
+        job: Job,
+        pair: Sequence[Helper],
+        addresses: Mapping[str, str],
+        names: Mapping[str, Mapping[str, str]],
+    ) -> None:
+        """`names`: what each host calls the scenario's algorithms, by its role."""
+        self.job, self.names = job, names
         self.pair = {one.role: one for one in pair}
         self.towards = {"sender": addresses["receiver"], "receiver": addresses["sender"]}
         self._stack, self._path = ExitStack(), ExitStack()
@@ -146,8 +153,7 @@ class HostSettings:
     def _congestion(self, index: int) -> dict[str, str]:
         """What programs are to run in a cell, as the kernel calls it; of the receiver's where the file says so."""
         cell = self.job.scenario.cells[index]
-        variants = self.job.scenario.variants(index)
-        named = {flow["algorithm"]: variants[flow["algorithm"]][0] for flow in workloads.of_programs(cell)}
+        named = {flow["algorithm"]: self.names["sender"][flow["algorithm"]] for flow in workloads.of_programs(cell)}
         if len(named) > 1:
             raise UsageError(
                 f"{self.job.file}: flow.algorithm: got {' and '.join(named)} of programs beside each other; expected "
@@ -158,7 +164,7 @@ class HostSettings:
         found = {"sender": next(iter(named.values()))}
         if self._receiver_says:
             written = {name: value for name, value, *_ in cell["describe"]}["receiver.algorithm"]
-            found["receiver"] = variants.get(written, (written,))[0]
+            found["receiver"] = self.names["receiver"].get(written, written)
         return found
 
     def _check_congestion(self, index: int, told: Mapping[str, dict[str, Any]]) -> None:

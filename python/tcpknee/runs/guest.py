@@ -84,7 +84,7 @@ class _Chosen:
         self.modules: list[tuple[str, str, str]] = []
         files = {one.name: one.built for one in naming.used_by(job.scenario)}
         told: dict[str, list[str]] = {}
-        for variant, (called, params, of_flow) in job.scenario.variants(index).items():
+        for variant, (called, _, params, of_flow) in job.scenario.variants(index).items():
             if called in files:
                 words = [f"{name}={value}" for name, value in params.items()]
             elif called in kernel.algorithms:
