@@ -237,6 +237,21 @@ def test_an_error_in_one_of_our_headers_names_it_by_its_path() -> None:
         building.build(str(changed("#include", "#define now_us 3\n#include")))
 
 
+def test_a_header_of_its_folder_goes_before_ours_of_that_name_but_for_the_contract(tmp_path: Path) -> None:
+    for name in ("bbr1.c", "bbr1_model.h"):
+        shutil.copy(OURS / name, tmp_path)
+    (tmp_path / "cc.h").write_text("#error this is not the contract\n", encoding="utf-8")
+    same = building.build(str(tmp_path / "bbr1.c"))
+    assert list(same.sources) == ["bbr1.c", "bbr1_model.h"]
+    header = tmp_path / "bbr1_model.h"
+    changed_one = header.read_text(encoding="utf-8").replace("P(pacing_margin, 1,", "P(pacing_margin, 7,")
+    header.write_text(changed_one, encoding="utf-8")
+    changed_too = building.build(str(tmp_path / "bbr1.c"))
+    assert changed_too.digest != same.digest
+    params = _core.load_algorithm(changed_too.so_path, changed_too.digest, "bbr1_changed")["params"]
+    assert next(param for param in params if param["name"] == "pacing_margin")["default"] == '"7%"'
+
+
 def test_numbers_that_look_like_floats_are_none() -> None:
     path = changed(
         "(void)in;",

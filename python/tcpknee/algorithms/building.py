@@ -123,6 +123,15 @@ def _header(name: str) -> str:
     return file.read_text(encoding="utf-8") if is_ours else ""
 
 
+def _is_ours(name: str) -> bool:
+    return "/" not in name and "\0" not in name and (HEADERS / name).is_file()
+
+
+def _is_of_contract(name: str) -> bool:
+    """What tcpknee and an algorithm must have alike is never of the algorithm's folder."""
+    return _is_ours(name) and (name == "cc.h" or name.startswith("cc_"))
+
+
 def gather(path: str, at: str, read: ReadFile) -> tuple[dict[str, str], bool]:
     """The file and what it includes of its own folder, and whether errors may quote it."""
     folder, name = at[: at.rfind("/") + 1], at[at.rfind("/") + 1 :]
@@ -138,7 +147,7 @@ def gather(path: str, at: str, read: ReadFile) -> tuple[dict[str, str], bool]:
         try:
             content, may_be_quoted = read(f"{folder}{name}")
         except OSError as error:
-            if sources and kernel_source.is_optional(name, sources, HEADERS):
+            if sources and (_is_ours(name) or kernel_source.is_optional(name, sources, HEADERS)):
                 continue
             included = f'#include "{name}"' if quotable else "a file that it includes"
             what = f"{path}: {included}" if sources else path
@@ -157,7 +166,8 @@ def gather(path: str, at: str, read: ReadFile) -> tuple[dict[str, str], bool]:
         if prototype.is_one(name):
             break
         for other in text.includes(content):
-            if "/" in other or "\0" in other or not (HEADERS / other).is_file():
+            # As a compiler does, it takes a file of the folder before ours of that name.
+            if not _is_of_contract(other):
                 waiting.append(os.path.normpath(PurePosixPath(name).parent / other))
                 if waiting[-1].startswith(("/", "../")):
                     what = f'#include "{say.printable(other)}"' if quotable else "a file that it includes"
