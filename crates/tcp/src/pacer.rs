@@ -5,6 +5,9 @@ use knee_units::NEVER;
 /// Segments at a connection's start that pacing lets pass (TCP_INIT_CWND).
 const UNPACED_SEGS: u64 = 10;
 
+/// What a packet of TSO has of its own below IP when TCP hands it down: the header with timestamps, once.
+const TCP_HEADER_BYTES: u64 = 32;
+
 #[derive(Clone, Debug)]
 pub struct Pacer {
     /// tcp_wstamp_ns: earliest departure of the next packet.
@@ -24,7 +27,8 @@ pub enum TimerRule {
     /// When a packet is to be sent and its time lies in the future: since Linux 4.20 (864e5c090749, "tcp: optimize tcp
     /// internal pacing").
     WhenNeeded,
-    /// After every packet with data: Linux 4.13 to 4.19 (218af599fa63, "tcp: internal implementation for pacing").
+    /// After every packet with data, for as long as it with its TCP header takes: Linux 4.13 to 4.19 (218af599fa63,
+    /// "tcp: internal implementation for pacing").
     EveryPacket,
     /// Never: before Linux 4.13 only fq paces.
     Never,
@@ -102,15 +106,16 @@ impl Pacer {
         if rate_bytes_per_sec == u64::MAX || rate_bytes_per_sec == 0 {
             return;
         }
-        let len_ns = payload_bytes * 1_000_000_000 / rate_bytes_per_sec;
+        let ns = |bytes: u64| bytes * 1_000_000_000 / rate_bytes_per_sec;
         if self.rule == TimerRule::EveryPacket {
-            self.timer_ns = self.next_ns + len_ns;
+            self.timer_ns = self.next_ns + ns(payload_bytes + TCP_HEADER_BYTES);
             self.arms += 1;
             return;
         }
         if data_segs_out < UNPACED_SEGS {
             return;
         }
+        let len_ns = ns(payload_bytes);
         let credit_ns = self.next_ns - self.prior_ns;
         self.next_ns += len_ns - (len_ns / 2).min(credit_ns);
     }
@@ -145,8 +150,8 @@ mod tests {
             assert!(!pacer.blocks(at_ns));
             pacer.departure(at_ns);
             pacer.on_sent(1_000, RATE, 10 + sent);
-            assert!(pacer.blocks(at_ns + 999) && !pacer.take_due(at_ns + 999));
-            assert!(pacer.take_due(at_ns + 1_000));
+            assert!(pacer.blocks(at_ns + 1_031) && !pacer.take_due(at_ns + 1_031));
+            assert!(pacer.take_due(at_ns + 1_032));
             assert_eq!((pacer.arms, pacer.fires), (sent, sent));
         }
     }
