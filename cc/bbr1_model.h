@@ -36,8 +36,13 @@
 	P(policer_model, 1, 0, 1, "",                                          \
 	  "detect token-bucket policers and send at their rate (Linux: 1)")    \
 	P(ack_aggregation, 1, 0, 1, "",                                        \
-	  "cwnd on top for ACKs that come in lumps; Linux 5.1 and later: 1")
+	  "cwnd on top for ACKs that come in lumps; Linux 5.1 and later: 1")    \
+	P(pace_headers, 0, 0, 1, "",                                           \
+	  "TCP's timer paces packets with their headers, no margin; 4.13 to 4.18: 1")
 /* clang-format on */
+
+/* tcp_mss_to_mtu(): IPv4, and TCP with timestamps. */
+#define BBR1_HEADER_BYTES 52u
 
 enum bbr1_mode {
 	BBR1_STARTUP,
@@ -83,8 +88,16 @@ static u32 bbr1_bw(const struct bbr1 *s)
 static u64 bbr1_pacing_rate(const struct bbr1 *s, const struct cc_in *in,
 			    u64 bw, u32 gain)
 {
-	u64 rate = bbr_bytes_per_sec(bw, gain, in->mss_bytes, s->pacing_margin);
+	u64 rate;
 
+	/* fq counted headers, too, and those of Ethernet besides: what it sent
+	 * was slower by what is the margin now. */
+	if (s->pace_headers && in->pacing_status == CC_PACING_NEEDED)
+		rate = bbr_bytes_per_sec(bw, gain,
+					 in->mss_bytes + BBR1_HEADER_BYTES, 0);
+	else
+		rate = bbr_bytes_per_sec(bw, gain, in->mss_bytes,
+					 s->pacing_margin);
 	return cc_min64(rate, in->max_pacing_rate);
 }
 

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use knee_scenario::{AlgorithmInfo, Names, ParamInfo, describe, parse};
 
 /// What scenarios of the gallery set of an algorithm besides what those of the tests do.
-const MORE_PARAMS: [(&str, &str); 5] = [
+const MORE_PARAMS: [(&str, &str); 6] = [
     ("cubic", "per_ack"),
     ("cubic", "slow_start_per_ack"),
     ("cubic_preack", "slow_start_per_ack"),
     ("bbr1", "ack_aggregation"),
+    ("bbr1", "pace_headers"),
     ("bbr2", "ecn"),
 ];
 const MORE_ALGORITHMS: &str =

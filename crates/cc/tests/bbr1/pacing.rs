@@ -1,6 +1,6 @@
 //! Pacing: who does it, in what bursts, and up to which rate.
 
-use super::{Round, bbr, round};
+use super::{MSS_BYTES, Round, bbr, round};
 use crate::common::Conn;
 use knee_cc::{Op, PacingStatus};
 
@@ -31,4 +31,24 @@ fn bbr1_obeys_the_pacing_limit_of_the_socket() {
         round(&mut c, Round::default());
         assert!(c.stack.pacing_rate <= 1_000_000);
     }
+}
+
+/// Linux 4.13 to 4.18: 52 B of headers in the rate of 1448 B, and no margin of 1 %; fq counts headers, too.
+#[test]
+fn bbr1_that_counts_headers_is_faster_where_no_fq_does() {
+    let rate_of = |counts, status: PacingStatus| {
+        let mut c = bbr(&[("pace_headers", counts)]);
+        c.stack.pacing_status = status as u32;
+        for _ in 0..20 {
+            round(&mut c, Round::default());
+        }
+        c.stack.pacing_rate as f64
+    };
+    let mss = f64::from(MSS_BYTES);
+    let ratio = rate_of(1, PacingStatus::Needed) / rate_of(0, PacingStatus::Needed);
+    assert!(
+        (ratio - (mss + 52.0) / (mss * 0.99)).abs() < 1e-3,
+        "{ratio}"
+    );
+    assert_eq!(rate_of(1, PacingStatus::Fq), rate_of(0, PacingStatus::Fq));
 }

@@ -262,6 +262,24 @@ pub const RULES: &[Rule] = &[
         "1: room in the window for ACKs that come in lumps",
         &[first("0"), change(Release(5, 1), "1", "78dc70ebaa38")],
     ),
+    param(
+        "bbr1",
+        "pace_headers",
+        "1: without fq paced with headers in the rate: 3.6 % above what was measured",
+        &[
+            first("0"),
+            change(
+                Release(4, 13),
+                "1",
+                "218af599fa63, \"tcp: internal implementation for pacing\"",
+            ),
+            change(
+                Release(4, 19),
+                "0",
+                "cadefe5f584a, \"tcp_bbr: fix bbr pacing rate for internal pacing\"",
+            ),
+        ],
+    ),
     words(
         "HyStart's delay threshold",
         "rise of the RTT that ends slow start",

@@ -22,7 +22,9 @@ class Defect:
     rule: str
     """Of `knee kernel rules`, whose last change is the fix."""
     told: str
-    only_with_fq: bool = False
+    with_fq: bool | None = None
+    """Only with fq, only without; None: either way."""
+    since: tuple[int, int] = (0, 0)
     taken_over: tuple[tuple[int, int], ...] = ()
     """Older long-term releases that have the fix since."""
 
@@ -45,7 +47,14 @@ DEFECTS = (
         "bbr",
         "send_stamps",
         "fq paces by rate instead of departure times, so that its wait is in the round-trip times that BBR goes by",
-        only_with_fq=True,
+        with_fq=True,
+    ),
+    Defect(
+        "bbr",
+        "bbr1.pace_headers",
+        "without fq TCP's own timer paces BBR 3.6 % faster than what it measured, so that a queue stands for good",
+        with_fq=False,
+        since=(4, 13),
     ),
     Defect(
         "bbr",
@@ -57,7 +66,7 @@ DEFECTS = (
         "cubic",
         "HyStart and pacing",
         "HyStart takes the gaps that pacing makes for a full path and leaves slow start early",
-        only_with_fq=True,
+        with_fq=True,
     ),
 )
 
@@ -86,9 +95,9 @@ def _check(snapshot: Snapshot) -> list[Finding]:
         )
         for defect in DEFECTS
         if defect.algorithm in used
-        and version < defect.fixed
+        and defect.since <= version < defect.fixed
         and version not in defect.taken_over
-        and (has_fq or not defect.only_with_fq)
+        and defect.with_fq in (None, has_fq)
     ]
 
 
@@ -97,7 +106,8 @@ RULE = Rule(
     group="algorithm",
     summary="this kernel's version of an algorithm in use has a known defect",
     source="Linux e73ebb0881ea and after (4.0, CUBIC and stretch ACKs), ab408b6dc744 (4.20, BBR and departure times), "
-    "78dc70ebaa38 (5.1, BBR and aggregation), ede656e84658 (5.6, HyStart and pacing)",
+    "cadefe5f584a (4.19, BBR and TCP's timer), 78dc70ebaa38 (5.1, BBR and aggregation), ede656e84658 (5.6, HyStart and "
+    "pacing)",
     manual=__doc__,
     check=_check,
     needs=("host", "sysctls"),
