@@ -333,7 +333,10 @@ impl World {
                 self.sample();
                 self.closing.sampled();
                 let next_ns = now_ns + self.cell.sample_interval.0;
-                self.events.push(next_ns, Target::Sample);
+                // The last rows are those of the end.
+                if next_ns - self.boot_ns < self.cell.duration.0 {
+                    self.events.push(next_ns, Target::Sample);
+                }
             }
         }
     }
