@@ -32,7 +32,7 @@ def test_flows_that_count_over_other_times_are_told_with_the_warm_up_that_has_on
         assert found == []
         return
     [said] = found
-    assert f"goodput of some flows counts from 1s on, of others from up to {last}: totals" in said
+    assert f"goodput of some flows counts from 1s on, of others from up to {last}: Jain" in said
     assert f'With warmup = "{last}"' in said
     assert cautions(PATH.replace('"1s"', f'"{last}"') + flows) == []
 

@@ -222,6 +222,50 @@ def test_goodput_of_transfers_that_come_and_go_is_over_the_whole_steady_part() -
     assert alone.metrics["goodput_bits_per_sec"].mean == 40
 
 
+def test_goodput_of_several_transfers_is_over_the_time_in_which_any_was_under_way() -> None:
+    # One after the other, each 10 bit in 1 s, and a second without any: 30 bit in 4 s.
+    rows = [
+        flow(0, 0, 10.0, workload="transfer", start_ns=start * 1e9, end_ns=(start + 1) * 1e9, transfer_bytes=1)
+        for start in (0, 1, 3)
+    ]
+    alone = flow(1, 0, 10.0, workload="transfer", start_ns=2e9, end_ns=3e9, transfer_bytes=1)
+    summary = summarise(flows([*rows, alone]), None, [cell(0, [], "cubic"), cell(1, [], "cubic")])
+    assert [group.metrics["goodput_bits_per_sec"].mean for group in summary.groups] == [7.5, 10.0]
+    assert [total.metrics["goodput_bits_per_sec"].mean for total in summary.totals] == [7.5, 10.0]
+
+
+def test_a_total_counts_each_flow_for_its_part_of_the_steady_time() -> None:
+    # Warm-up 1 s of 10 s: 40 bit/s throughout, 90 bit/s in the last 3 s, and a transfer that was over before.
+    late = flow(0, 0, 90.0, group=1, start_ns=7e9)
+    early = flow(0, 0, 500.0, group=2, workload="transfer", start_ns=0, end_ns=0.5e9, transfer_bytes=1)
+    summary = summarise(flows([flow(0, 0, 40.0), late, early]), None, [cell(0, [], "cubic", "late", "early")])
+    assert [group.metrics["goodput_bits_per_sec"].mean for group in summary.groups] == [40, 90, 500]
+    [total] = summary.totals
+    assert total.metrics["goodput_bits_per_sec"].mean == pytest.approx(70)
+
+
+def test_utilisation_begins_at_the_warm_up_whenever_rows_are_written() -> None:
+    # Nothing leaves in the first 2 s, and then all that can, 12.5 MB/s; the warm-up ends at 1 s. Between rows bytes
+    # are taken to have left evenly: the row at 3 s has a second's worth, of which a third counts to the warm-up.
+    for step, expected in ((1, 8 / 9), (3, (8 - 1 / 3) / 9), (4, (8 - 2 / 4) / 9), (9, (8 - 7 / 9) / 9)):
+        times = [*range(0, 10, step), 10]
+        queue = pa.Table.from_pylist(
+            [
+                {
+                    "cell": 0,
+                    "rep": 0,
+                    "hop": 0,
+                    "t_ns": t * 1_000_000_000,
+                    "sent_bytes": max(t - 2, 0) * 12_500_000,
+                    "offered_bytes": t * 12_500_000,
+                }
+                for t in times
+            ]
+        )
+        [total] = summarise(flows([flow(0, 0, 1.0)]), queue.to_batches(), [cell(0, [], "cubic")]).totals
+        assert total.metrics["utilisation"].mean == pytest.approx(expected), step
+
+
 def test_utilisation_leaves_the_warm_up_out() -> None:
     # 100 Mbit/s; between 1 s and 10 s 56.25 MB of 112.5 MB left: a half. What left before 1 s does not count.
     queue = pa.table(

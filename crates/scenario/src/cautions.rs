@@ -45,7 +45,7 @@ fn of_times(cell: &Cell) -> Option<String> {
     (first < last && last < limit).then(|| {
         let [first, last] = [first, last].map(Nanos);
         format!(
-            "goodput of some flows counts from {first} on, of others from up to {last}: totals, Jain's index and verdicts mix these times. With warmup = \"{last}\" all count from there"
+            "goodput of some flows counts from {first} on, of others from up to {last}: Jain's index and verdicts mix these times. With warmup = \"{last}\" all count from there"
         )
     })
 }

@@ -79,11 +79,12 @@ def of_cells(
     rows = _Rows(flows, ("cell", "rep"))
     if not rows.starts.size:
         return []
-    goodput = _rates(rows, cells)["goodput_bits_per_sec"]
+    goodput = rows.column("goodput_bits_per_sec")
+    carried = goodput * _share_of_cell(rows, cells)
     # What comes and goes has no share of the link to compare.
     stays = _which(rows, lambda workload: not workload["draws"])
     shares, members = goodput * stays, rows.sum(stays)
-    total, squares = rows.sum(goodput), rows.sum(shares**2)
+    total, squares = rows.sum(carried), rows.sum(shares**2)
     with np.errstate(divide="ignore", invalid="ignore"):
         jain = np.where((members > 1) & (squares > 0), rows.sum(shares) ** 2 / (members * squares), np.nan)
     used = _utilisation(queue, cells) if queue is not None else {}
@@ -225,15 +226,47 @@ def _of_cells(rows: _Rows, cells: Mapping[int, Mapping[str, Any]], name: str) ->
 
 
 def _rates(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Floats]:
-    """Rates of each row that may be added up. Of a flow that stays, its own; of a transfer that came and went, what it
-    carried in the run's steady part over the whole of that part: thousands of them never shared the link. One that was
-    under way when that part began is taken to have been as fast before as after."""
-    _, begins, ends = _times(rows, cells)
-    length = _of_cells(rows, cells, "duration_ns") - _of_cells(rows, cells, "warmup_ns")
-    part = np.maximum(ends - begins, 0.0) / length
-    part = np.where(_which(rows, lambda workload: workload["draws"]) > 0, part, 1.0)
+    """Rates of each row that may be added up. Of a flow that stays, its own. Of transfers the bytes of each over the
+    time in which any of them was under way, since they need not have shared the link; of those that come and go, what
+    each carried in the run's steady part over the whole of that part."""
+    opened, begins, ends = _times(rows, cells)
+    draws = _which(rows, lambda workload: workload["draws"]) > 0
+    steady = _within(begins, ends, _of_cells(rows, cells, "warmup_ns"), _of_cells(rows, cells, "duration_ns"))
+    of_all = _within(opened, ends, *_span(rows, opened, ends))
+    part = np.where(draws, steady, np.where(_are_transfers(rows), of_all, 1.0))
     names = ("goodput_bits_per_sec", "throughput_bits_per_sec")
     return {name: rows.column(name) * part for name in names}
+
+
+def _share_of_cell(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> Floats:
+    """Of each row, how much of the cell's time its rate was carried: of the steady part, or, where all flows are
+    transfers, which have no warm-up, of the time in which any was under way. So no total is more than the link had."""
+    opened, begins, ends = _times(rows, cells)
+    comes = _which(rows, lambda workload: workload["counts"] == "completion") > 0
+    only_transfers = np.repeat(rows.sum((~_are_transfers(rows)).astype(np.float64)) == 0, rows.sizes)
+    first, last = _span(rows, opened, ends)
+    first = np.where(only_transfers, first, _of_cells(rows, cells, "warmup_ns"))
+    last = np.where(only_transfers, last, _of_cells(rows, cells, "duration_ns"))
+    return _within(np.where(comes, opened, begins), ends, first, last)
+
+
+def _are_transfers(rows: _Rows) -> npt.NDArray[np.bool_]:
+    """Which rows are transfers that the scenario names one by one."""
+    return _which(rows, lambda workload: workload["counts"] == "completion" and not workload["draws"]) > 0
+
+
+def _span(rows: _Rows, opened: Floats, ends: Floats) -> tuple[Floats, Floats]:
+    """Of each row, when the first of its range was opened and the last had ended."""
+    first, last = np.minimum.reduceat(opened, rows.starts), np.maximum.reduceat(ends, rows.starts)
+    return np.repeat(first, rows.sizes), np.repeat(last, rows.sizes)
+
+
+def _within(begins: Floats, ends: Floats, first: Floats, last: Floats) -> Floats:
+    """How much of the time from `first` to `last` lies between `begins` and `ends`. What was under way before that is
+    taken to have been as fast before as after."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.maximum(np.minimum(ends, last) - np.maximum(begins, first), 0.0) / (last - first)
+    return np.where(last > first, share, 1.0)
 
 
 def _limits(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Floats]:
@@ -260,16 +293,22 @@ def _limits(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Fl
 
 @dataclass
 class _Sent:
-    """Two rows of a bottleneck's queue: the last of the warm-up, or the run's beginning, and the last of all. Of each
-    when it was, ns, and the bytes that had left and that could have left until then."""
+    """Three rows of a bottleneck's queue: the last of the warm-up, or the run's beginning, the first after it, and the
+    last of all. Of each when it was, ns, and the bytes that had left and that could have left until then."""
 
-    first: tuple[int, int, int] = (0, 0, 0)
+    warmup_ns: int
+    before: tuple[int, int, int] = (0, 0, 0)
+    after: tuple[int, int, int] | None = None
     last: tuple[int, int, int] = (-1, 0, 0)
 
     def share(self) -> float:
-        """Of what the link could have sent; NaN where that is nothing. A packet that was on the wire at the first row
-        counts whole among those sent, which is no reason to call more than the link sent."""
-        sent, offered = (last - first for first, last in zip(self.first[1:], self.last[1:], strict=True))
+        """Of what the link could have sent from the end of the warm-up on; NaN where that is nothing. Between two rows
+        bytes are taken to have left evenly. A packet that was on the wire at the first row counts whole among those
+        sent, which is no reason to call more than the link sent."""
+        (first_ns, *first), (then_ns, *then) = self.before, self.after or self.last
+        part = (self.warmup_ns - first_ns) / (then_ns - first_ns) if then_ns > first_ns else 0.0
+        base = [start + part * (end - start) for start, end in zip(first, then, strict=True)]
+        sent, offered = (last - at_warmup for last, at_warmup in zip(self.last[1:], base, strict=True))
         return min(sent / offered, 1.0) if offered > 0 else float("nan")
 
 
@@ -290,13 +329,19 @@ def _utilisation(
         order = np.lexsort((counted[0], rep, cell))
         cell, rep, t_ns, sent, offered = (column[order] for column in (cell, rep, *counted))
         for start, end in runs(cell, rep):
-            one = found.setdefault((int(cell[start]), int(rep[start])), _Sent())
             warmup_ns = _warmup_ns(cells[int(cell[start])])
-            base = start + int(np.searchsorted(t_ns[start:end], warmup_ns, side="right")) - 1
-            if base >= start and t_ns[base] >= one.first[0]:
-                one.first = (int(t_ns[base]), int(sent[base]), int(offered[base]))
-            if t_ns[end - 1] > one.last[0]:
-                one.last = (int(t_ns[end - 1]), int(sent[end - 1]), int(offered[end - 1]))
+            one = found.setdefault((int(cell[start]), int(rep[start])), _Sent(warmup_ns))
+            after = start + int(np.searchsorted(t_ns[start:end], warmup_ns, side="left"))
+            first, base, last = (
+                (int(t_ns[row]), int(sent[row]), int(offered[row])) if start <= row < end else None
+                for row in (after, after - 1, end - 1)
+            )
+            if base is not None and base[0] >= one.before[0]:
+                one.before = base
+            if first is not None and (one.after is None or first[0] < one.after[0]):
+                one.after = first
+            if last is not None and last[0] > one.last[0]:
+                one.last = last
     return {key: one.share() for key, one in found.items()}
 
 
