@@ -274,3 +274,20 @@ def test_clusters_without_a_known_value_are_none_of_the_metric() -> None:
     assert rare.clusters == 40 and not rare.grouped and rare.missing == np.sum(~few)
     half = np.isin(hashes, np.unique(hashes)[:3000])
     assert tally(np.where(half, values, np.nan), of_chunk).clusters == pytest.approx(3000, rel=0.1)
+
+
+def test_an_interval_and_its_p_value_never_contradict_each_other() -> None:
+    """Also where few clusters have anything but 0, so that the interval ends beyond what resamples show."""
+    rng = np.random.default_rng(2)
+    prefixes = np.array([f"10.0.{number}.0/24" for number in range(80)])
+    few = 0
+    for rare in (0.0, 0.0, 0.02, 0.3) * 8:
+        nodes = [statistics.cluster_hashes(rng.choice(prefixes, 900)) for _ in range(2)]
+        values = [
+            np.where(rng.random(900) < share, rng.lognormal(-1.5, 1.3, 900), 0.0) for share in (rare, max(rare, 0.02))
+        ]
+        found = statistics.difference(tally(values[0], nodes[0]), tally(values[1], nodes[1]), seed=1)
+        assert found.p_value is not None
+        assert (found.p_value >= 0.05) == (found.low <= 0 <= found.high), found
+        few += found.degrees < 5
+    assert few > 3

@@ -101,7 +101,7 @@ def mean(cohort: Tally, *, seed: int = 0, resamples: int = RESAMPLES) -> Interva
         return _unknown(cohort, _value(cohort, None))
     # Of few clusters a resample may draw none at all, which says nothing.
     drawn = found.drawn[~np.isnan(found.drawn)]
-    low, high = _percentiles(drawn, found.degrees, cohort.effective)
+    low, high = _percentiles(drawn, found.value, found.degrees, cohort.effective)
     error = float(drawn.std())
     return _plain(cohort, (found.value, min(low, found.value), max(high, found.value)), error, found.degrees)
 
@@ -249,7 +249,7 @@ def _compared(a: Tally, b: Tally, p: float | None, logarithmic: bool, seed: int,
         return nothing
     value, error = float(values[0] - values[1]), float(finite.std())
     degrees = _welch([one[np.isfinite(one)].var() for one in draws], [first.degrees, second.degrees])
-    low, high = _percentiles(drawn, degrees, effective)
+    low, high = _percentiles(drawn, value, degrees, effective)
     low, high = min(low, value), max(high, value)
     p_value = _p_value(drawn, value, error, degrees, effective)
     if logarithmic:
@@ -270,31 +270,48 @@ def _weights(keys: bytes, seed: int, resamples: int) -> npt.NDArray[np.float32]:
     return poisson_weights(found, seed, resamples).astype(np.float32)
 
 
-def _percentiles(drawn: Floats, degrees: float, effective: float) -> tuple[float, float]:
+_FEWEST = 10
+"""Resamples that must lie beyond a percentile for it to be known."""
+
+
+def _percentiles(drawn: Floats, value: float, degrees: float, effective: float) -> tuple[float, float]:
     """The percentiles between which the interval lies.
 
     Those at 2.5 and 97.5 % are too near for few clusters: they are taken as far out as Student's t has its own
-    (Hesterberg, The American Statistician 69(4), 2015, section 5.3).
+    (Hesterberg, The American Statistician 69(4), 2015, section 5.3). Where too few resamples lie beyond that, the
+    outermost percentile that is known is drawn out in proportion.
     """
     from scipy.special import ndtr
 
-    tail = float(ndtr(-t_quantile(degrees) * _widening(effective)))
-    low, high = np.quantile(drawn, [tail, 1 - tail], method="inverted_cdf")
-    return float(low), float(high)
+    reach = t_quantile(degrees) * _widening(effective)
+    known = _reach(drawn)
+    tail = float(ndtr(-min(reach, known)))
+    ends = np.quantile(drawn, [tail, 1 - tail], method="inverted_cdf")
+    if reach > known:
+        ends = value + reach / known * (ends - value)
+    return float(ends[0]), float(ends[1])
+
+
+def _reach(drawn: Floats) -> float:
+    """How many standard deviations out a normal distribution has the outermost percentile that is known."""
+    from scipy.special import ndtri
+
+    return -float(ndtri(min(_FEWEST / len(drawn), 0.25)))
 
 
 def _p_value(drawn: Floats, value: float, error: float, degrees: float, effective: float) -> float:
-    """The level at which the percentile interval ends at 0. Where too few resamples lie beyond 0 to count them, the
-    tail is that of the standard error."""
+    """The level at which the interval of `_percentiles` ends at 0."""
     from scipy.special import ndtri, stdtr
 
     if not error:
         return float(value == 0)
     beyond = float(((drawn <= 0) if value > 0 else (drawn >= 0)).sum())
-    fewest = 10
-    distance = max(abs(value) / error, -float(ndtri(fewest / len(drawn))))
-    if beyond >= fewest:
+    if beyond >= _FEWEST:
         distance = -float(ndtri(min(beyond / len(drawn), 0.5)))
+    else:
+        tail = min(_FEWEST / len(drawn), 0.25)
+        outermost = float(np.quantile(drawn, tail if value > 0 else 1 - tail, method="inverted_cdf"))
+        distance = _reach(drawn) * value / (value - outermost) if value != outermost else math.inf
     return float(min(2 * stdtr(degrees, -distance / _widening(effective)), 1.0))
 
 
