@@ -11,8 +11,17 @@ pub struct Limits {
     pub cwnd: u64,
     /// It had room and nothing waited to be sent, for which the send buffer had none.
     pub sndbuf: u64,
-    /// It had room, and data waited to be sent.
+    /// It had room, data waited to be sent, and its pacing rate is about what arrives. A socket that nothing paces has such a
+    /// rate too, far above that: what holds it back is the device or its qdisc (small queues), and is not counted.
     pub pacing: u64,
+}
+
+/// The pacing rate over what arrives, at most: BBR's first gain is 2.89.
+const MOST_GAIN: u64 = 3;
+
+fn may_be_paced(info: &TcpInfo<'_>) -> bool {
+    let rates = info.pacing_rate().zip(info.delivery_rate());
+    rates.is_none_or(|(paced, delivered)| delivered == 0 || paced / MOST_GAIN <= delivered)
 }
 
 /// Time of the steady part under each limit, by the kernel's counters or by samples.
@@ -32,7 +41,7 @@ impl Limits {
         match waiting_bytes {
             // A sender waits for a third of its window before it sends a large packet: tcp_tso_should_defer().
             1.. if room <= cwnd / 3 => self.cwnd += 1,
-            1.. => self.pacing += 1,
+            1.. => self.pacing += u64::from(may_be_paced(info)),
             0 if room == 0 => self.cwnd += 1,
             // A writer is woken when a third of the buffer is free: sk_stream_is_writeable().
             0 => {
@@ -81,9 +90,23 @@ mod tests {
 
     /// A sample with these of `tcp_info`, and bytes in a send buffer of 90,000.
     fn sample(cwnd: u32, unacked: u32, notsent_bytes: u32, queued_bytes: u32) -> Limits {
+        sample_at(cwnd, unacked, notsent_bytes, queued_bytes, [0; 2])
+    }
+
+    /// The same at these pacing and delivery rates.
+    fn sample_at(
+        cwnd: u32,
+        unacked: u32,
+        notsent_bytes: u32,
+        queued_bytes: u32,
+        rates: [u64; 2],
+    ) -> Limits {
         let mut bytes = [0; 192];
         for (at, value) in [(24, unacked), (80, cwnd), (144, notsent_bytes)] {
             bytes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        }
+        for (at, value) in [104, 160].into_iter().zip(rates) {
+            bytes[at..at + 8].copy_from_slice(&value.to_ne_bytes());
         }
         let mut memory = [0; 36];
         for (at, value) in [(12, 90_000), (20, queued_bytes)] {
@@ -107,6 +130,12 @@ mod tests {
         assert_eq!(sample(30, 30, 0, 10_000), cwnd);
         assert_eq!(sample(30, 20, 5_000, 90_000), cwnd, "it defers");
         assert_eq!(sample(30, 19, 5_000, 90_000), pacing);
+        assert_eq!(sample_at(30, 19, 5_000, 90_000, [2_900, 1_000]), pacing);
+        assert_eq!(
+            sample_at(30, 19, 5_000, 90_000, [6_000, 1_000]),
+            Limits::default(),
+            "not paced"
+        );
         assert_eq!(sample(30, 29, 0, 60_001), sndbuf);
         assert_eq!(sample(30, 20, 0, 60_000), Limits::default(), "not told");
     }
