@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import tcpknee
 from tcpknee.runs import api, doubts, manifest
 
 PATH = 'duration = "20s"\nwarmup = "1s"\n[path]\nrate = "20Mbit/s"\nrtt = "30ms"\njitter = "1ms"\n'
@@ -51,3 +52,28 @@ def test_what_an_engine_does_not_do_is_a_caution_of_its_runs_alone() -> None:
     assert doubts.of_settings(manifest.cells(scenario, "sim")) == []
     [said] = doubts.of_settings(manifest.cells(scenario, "kernel"))
     assert said == "cell 1: sender.costs has no effect in the engine kernel, whose hosts are real."
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "hosts", "is_told"),
+    [
+        ("prague", "", True),
+        ("dctcp", "", True),
+        ("dctcp", "[sender]\ntcp_ecn = 1\n[receiver]\ntcp_ecn = 1\n", True),
+        ("dctcp", '[receiver]\nalgorithm = "dctcp"\n', False),
+        ("prague", '[receiver]\nalgorithm = "prague"\n', False),
+        ("prague", "[sender]\ntcp_ecn = 3\n[receiver]\ntcp_ecn = 3\n", False),
+        ("dctcp", "[sender]\ntcp_ecn = 3\n[receiver]\ntcp_ecn = 3\n", False),
+        ("cubic", "", False),
+    ],
+)
+def test_an_algorithm_that_goes_by_marks_is_told_where_it_gets_none(algorithm: str, hosts: str, is_told: bool) -> None:
+    text = f'{PATH}queue = "dualpi2"\n{hosts}[[flow]]\nalgorithm = "{algorithm}"\n'.replace("20s", "3s")
+    marked = sum(row["marked_pkts"] for row in tcpknee.run(text).queue.arrow().to_pylist())
+    if not is_told:
+        assert cautions(text) == []
+        assert marked or algorithm == "cubic"
+        return
+    [said] = cautions(text)
+    assert said.startswith(f"{algorithm} goes by ECN, on which the ends of this scenario do not agree")
+    assert marked == 0

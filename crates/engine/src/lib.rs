@@ -24,7 +24,7 @@ use knee_scenario::{AlgorithmInfo, ParamInfo};
 use knee_sim::World;
 pub use knee_sim::{
     Answer, CapturedPacket, Decisions, FourTuple, Options, Output, Progress, Rows, SimError,
-    Steered,
+    Steered, cautions,
 };
 use knee_units::Nanos;
 use knee_units::files::ReadFile;

@@ -420,7 +420,7 @@ fn cell_dict<'py>(
     dict.set_item("hash", cell.hash())?;
     dict.set_item("axes", &cell.axes)?;
     dict.set_item("describe", facts.of(py, cell, names)?)?;
-    dict.set_item("cautions", knee_scenario::cautions(cell))?;
+    dict.set_item("cautions", knee_engine::cautions(cell))?;
     dict.set_item(
         "phase_noise_ns",
         knee_scenario::phase_noise(cell).map(|noise| noise.0),

@@ -6,6 +6,7 @@
 //! stream: the same cell and repetition give the same bytes, anywhere.
 
 mod capture;
+mod cautions;
 mod event;
 mod flow;
 mod gro;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 
 use knee_scenario::Cell;
 
+pub use cautions::cautions;
 pub use host::FourTuple;
 pub use knee_tcp::{Answer, Since};
 pub use output::{

@@ -59,6 +59,22 @@ pub enum DataMark {
     Capable,
 }
 
+/// What the ends of a connection agree on, the first opens it: with these algorithms and settings of `tcp_ecn`.
+pub fn agreed_ecn(
+    algorithms: [&knee_cc::Algorithm; 2],
+    [of_opener, of_listener]: [u8; 2],
+) -> EcnMode {
+    let [mut opener, mut listener] = algorithms.map(EcnState::new);
+    let sent = |(flags, ecn)| Segment {
+        flags,
+        ecn,
+        ..Segment::default()
+    };
+    listener.on_syn(of_listener, &sent(opener.of_syn(of_opener, false)));
+    opener.on_syn_ack(&sent(listener.of_syn_ack()));
+    opener.mode()
+}
+
 impl EcnState {
     pub fn new(algorithm: &knee_cc::Algorithm) -> EcnState {
         EcnState {

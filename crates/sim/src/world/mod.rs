@@ -39,6 +39,7 @@ mod records;
 use agent::Seat;
 pub use agent::{Sight, Truth};
 use passage::{Connections, Passage};
+pub use plan::algorithm_of;
 use plan::{Closing, Plan};
 
 /// One repetition of one cell, from its beginning to as far as it was taken.

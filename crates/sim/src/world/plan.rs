@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use knee_cc::{Instance, UnderWay};
+use knee_cc::{Algorithm, Instance, UnderWay};
 use knee_scenario::workload::Thread;
 use knee_scenario::{Cell, Connection};
 
@@ -63,12 +63,16 @@ impl Plan {
     }
 }
 
+/// The algorithm of that name, which may be of a file.
+pub fn algorithm_of(cell: &Cell, name: &str) -> Option<&'static Algorithm> {
+    match cell.algorithm_files.get(name) {
+        Some(digest) => knee_cc::file::find(name, digest),
+        None => knee_cc::find(name),
+    }
+}
+
 fn instance(cell: &Cell, algorithm: &str, params: &[(String, u32)]) -> Result<Instance, SimError> {
-    let found = match cell.algorithm_files.get(algorithm) {
-        Some(digest) => knee_cc::file::find(algorithm, digest),
-        None => knee_cc::find(algorithm),
-    };
-    let found = found.ok_or_else(|| SimError::UnknownAlgorithm {
+    let found = algorithm_of(cell, algorithm).ok_or_else(|| SimError::UnknownAlgorithm {
         name: algorithm.to_owned(),
     })?;
     let params: Vec<(&str, u32)> = params
