@@ -116,6 +116,22 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
         yield Servers(lab, folder)
 
 
+@contextmanager
+def data_network(lab: Lab) -> Iterator[str]:
+    """Both hosts have addresses of a second network over the same path; yields the receiver's."""
+    places = ((lab.sender, "veth0", "1.2"), (lab.router, "to-a", "1.1"), (lab.receiver, "veth0", "2.2"))
+    every = [(host, device, f"10.78.{rest}/24") for host, device, rest in (*places, (lab.router, "to-b", "2.1"))]
+    for host, device, address in every:
+        run("ip", "-n", host, "address", "add", address, "dev", device)
+    run("ip", "-n", lab.sender, "route", "add", "10.78.2.0/24", "via", "10.78.1.1")
+    run("ip", "-n", lab.receiver, "route", "add", "10.78.1.0/24", "via", "10.78.2.1")
+    try:
+        yield "10.78.2.2"
+    finally:
+        for host, device, address in every:
+            run("ip", "-n", host, "address", "del", address, "dev", device)
+
+
 def helpers(lab: Lab) -> list[int]:
     """The helpers that run on these hosts, by their process numbers."""
     networks = {Path(f"/run/netns/{name}").stat().st_ino for name in (lab.sender, lab.receiver)}
@@ -179,6 +195,18 @@ def test_packets_are_captured_at_both_hosts_with_times_of_one_beginning(servers:
         # The other host's clock is known to less than this, and no packet comes before it was sent.
         assert -1e6 < of["receiver"][0]["t_ns"] - of["sender"][0]["t_ns"] < 20e6
     until(lambda: not helpers(servers.lab), "the helpers are gone")
+
+
+def test_an_address_of_a_data_network_is_for_both_directions(servers: Servers, tmp_path: Path) -> None:
+    asks = 'algorithm = "reno"\nworkload = "request-response"\nresponse = "64KiB"'
+    text = SCENARIO.replace('algorithm = ["reno", "cubic"]', asks).replace("repeat = 2", "repeat = 1")
+    (tmp_path / "asks.toml").write_text(text, encoding="utf-8")
+    with data_network(servers.lab) as address:
+        done = servers.knee(tmp_path / "asks.toml", *HOSTS, "--address", address, "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    found = tcpknee.open(tmp_path / "run")
+    assert found.meta["labs"][0]["addresses"] == {"sender": "10.78.1.2", "receiver": "10.78.2.2"}
+    assert all(row["requests"] for row in found.flows.arrow().to_pylist())
 
 
 @contextmanager

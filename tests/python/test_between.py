@@ -256,6 +256,49 @@ def test_an_address_of_one_link_is_refused_with_what_to_do() -> None:
         between._check_addresses(addresses, Pair("local", "b"))
 
 
+ASKS = SHORT.replace('algorithm = "reno"', 'algorithm = "reno"\nworkload = "request-response"\nresponse = "64KiB"')
+
+
+def sender_address(address: str, text: str = ASKS, sender: str = "a", came_from: str = "198.51.100.1") -> str:
+    """By which the receiver reaches the sender where `address` is named for data."""
+    of = [(sender, ["203.0.113.1", "203.0.113.2"]), ("b", [came_from, "203.0.113.3"])]
+    pair = [
+        SimpleNamespace(role=role, name=name, where=f"{role} {name}", facts={"ssh": None if name == "local" else ssh})
+        for role, (name, ssh) in zip(("sender", "receiver"), of, strict=True)
+    ]
+    named: Any = (*pair, Pair(sender, "b", address), {})
+    return between.Hosts(Job(api.parse(text, "f.toml"), text, "f.toml"), *named).addresses["sender"]
+
+
+def test_data_of_a_network_of_its_own_goes_there_in_both_directions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ssh = tmp_path / "ssh"
+    ssh.write_text(
+        '#!/bin/sh\nfor asked; do :; done\necho "Welcome to src 9"\n'
+        '[ "$asked" = "ip -o route get 192.0.2.7" ] && echo "192.0.2.7 via 192.0.2.1 dev x src 192.0.2.3 uid 0"\n',
+        encoding="utf-8",
+    )
+    ssh.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert sender_address("192.0.2.7") == "192.0.2.3"
+    # A host that does not say it is not taken to have one network for all.
+    with pytest.raises(EngineError, match=r"sender a: does not say .* reaches 192\.0\.2\.8 of --address.*HostName"):
+        sender_address("192.0.2.8")
+    assert sender_address("192.0.2.8", SHORT) == "203.0.113.2"
+
+
+def test_this_machine_tells_its_own_address_of_a_data_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert transport.source_towards("local", "127.0.0.7") == "127.0.0.1"
+    assert transport.source_towards("local", "nonsense") is None
+    sources = {"192.0.2.7": "192.0.2.3", "203.0.113.3": "10.0.0.3"}
+    monkeypatch.setattr(between, "source_towards", lambda _, address: sources[address])
+    assert sender_address("192.0.2.7", sender="local") == "192.0.2.3"
+    # Over the network of ssh: what translates addresses there leads back to the one that arrived.
+    sources["192.0.2.7"] = "10.0.0.3"
+    assert sender_address("192.0.2.7", sender="local", came_from="198.51.100.9") == "198.51.100.9"
+
+
 @pytest.mark.parametrize(
     ("further", "words"),
     [

@@ -228,13 +228,16 @@ def pair_of(told: str) -> tuple[Any, ...]:
 @pytest.mark.parametrize(
     "told", ["127.0.0.1", "::1", "::ffff:127.0.0.1", "224.0.0.1", "ff02::1", "0.0.0.0", "255.255.255.255", "nonsense"]
 )
-def test_a_host_does_not_say_that_the_other_one_connects_to_itself_or_to_many(told: str) -> None:
+def test_a_host_does_not_say_that_the_other_one_connects_to_itself_or_to_many(
+    told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     job = Job(api.parse(SCENARIO, "f.toml"), SCENARIO, "f.toml")
     sender, receiver = pair_of(told)
     with pytest.raises(EngineError, match=r"receiver r: got .* as its address.*--address"):
         between.Hosts(job, sender, receiver, Pair("s", "r"), NAMES)
     hosts = between.Hosts(job, *pair_of("192.0.2.2"), Pair("s", "r"), NAMES)
     assert hosts.addresses == {"sender": "192.0.2.1", "receiver": "192.0.2.2"}
+    monkeypatch.setattr(between, "source_towards", lambda *_: None)
     assert between.Hosts(job, sender, receiver, Pair("s", "r", "192.0.2.3"), NAMES).addresses["receiver"] == "192.0.2.3"
 
 
@@ -329,19 +332,29 @@ def test_roots_device_follows_from_an_address_that_ssh_knows_or_the_user_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "ssh").write_text(
-        '#!/bin/sh\nfor name; do :; done\n[ "$name" = s ] && echo hostname 192.0.2.1 || echo hostname 192.0.2.2\n',
+        "#!/bin/sh\nfor name; do :; done\n"
+        'case "$name" in s) echo hostname 192.0.2.1;; ip*) echo "192.0.2.7 dev x src 192.0.2.1";; '
+        "*) echo hostname 192.0.2.2;; esac\n",
         encoding="utf-8",
     )
     (tmp_path / "ssh").chmod(0o700)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setattr(far_settings.holding, "held", lambda *_: nullcontext({}))
 
-    def check(told: str, pair: Pair) -> None:
-        job = Job(api.parse(SCENARIO, "f.toml"), SCENARIO, "f.toml", allow_host_settings=True, pair=pair)
+    def check(told: str, pair: Pair, text: str = SCENARIO) -> None:
+        job = Job(api.parse(text, "f.toml"), text, "f.toml", allow_host_settings=True, pair=pair)
         between.Hosts(job, *pair_of(told), pair, NAMES).host_settings.__enter__()
 
     check("192.0.2.2", Pair("s", "r"))
     check("192.0.2.7", Pair("s", "r", "192.0.2.7"))
+    fake = (tmp_path / "ssh").read_text(encoding="utf-8")
+    (tmp_path / "ssh").write_text(fake.replace("src 192.0.2.1", "src 192.0.2.9"), encoding="utf-8")
+    with pytest.raises(
+        EngineError, match=r"sender s: says that its address is 192\.0\.2\.9, and ssh knows 192\.0\.2\.1"
+    ):
+        check("192.0.2.7", Pair("s", "r", "192.0.2.7"))
+    # No device of the receiver's is set, towards whom ever.
+    check("192.0.2.7", Pair("s", "r", "192.0.2.7"), SCENARIO.replace("gro = false", 'tcp_rmem_max = "5MiB"'))
     with pytest.raises(
         EngineError, match=r"receiver r: says that its address is 192\.0\.2\.7, and ssh knows 192\.0\.2\.2"
     ):

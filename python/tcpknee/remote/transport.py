@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import ipaddress
 import os
 import re
 import selectors
@@ -87,6 +88,12 @@ _OF_ROOT = {True: "settings cannot be made", False: "packets cannot be captured"
 _ASKING = {True: "--allow-host-settings and --netem", False: "--capture"}
 """What root is for, and what asks for it, by whether settings are held."""
 
+_SOURCE = re.compile(r"\bsrc ([0-9a-fA-F.:]+)", re.ASCII)
+"""In what `ip route get` says."""
+
+_SHORT_SEC = 30.0
+"""How long one short command over ssh may take."""
+
 _BEGINNING_SEC = 120.0
 """How long it may take until the helper is there: 4 MB over a slow line."""
 
@@ -123,6 +130,31 @@ def addresses_of(name: str) -> set[str]:
         return {str(one[4][0]).partition("%")[0] for one in socket.getaddrinfo(host, None)}
     except (OSError, UnicodeError, IndexError, StopIteration, subprocess.TimeoutExpired):
         return set()
+
+
+def source_towards(name: str, address: str) -> str | None:
+    """The address of that host by which it reaches `address`, as its kernel chooses; None: it does not say."""
+    try:
+        far = ipaddress.ip_address(address)
+        if name == LOCAL:
+            family = socket.AF_INET if far.version == 4 else socket.AF_INET6
+            with socket.socket(family, socket.SOCK_DGRAM) as asking:
+                # Nothing is sent.
+                asking.connect((str(far), 9))
+                said = str(asking.getsockname()[0])
+        else:
+            found = subprocess.run(
+                [*_SSH, "--", name, f"ip -o route get {far}"],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_SHORT_SEC,
+                check=False,
+            )
+            said = _SOURCE.findall(found.stdout[-_WORDS_BYTES:].decode(errors="replace"))[-1]
+        source = ipaddress.ip_address(said)
+    except (OSError, ValueError, IndexError, subprocess.TimeoutExpired):
+        return None
+    return str(source) if source.version == far.version else None
 
 
 def program_for(machine: str, where: str) -> Path:

@@ -25,7 +25,7 @@ from tcpknee.algorithms import for_kernel, naming
 from tcpknee.algorithms.building import Built
 from tcpknee.errors import Cancelled, EngineError, KernelUnsupported, TcpkneeError, UsageError
 from tcpknee.remote.helper import PATIENCE_SEC, SLOWEST_BYTES_PER_SEC, Clock, Helper, helpers, listen, lock
-from tcpknee.remote.transport import LOCAL
+from tcpknee.remote.transport import LOCAL, source_towards
 
 from . import tables
 from .far_settings import HostSettings
@@ -73,7 +73,7 @@ class Hosts:
         self.block: int | None = None
         self.addresses = {
             "receiver": pair.address or _address_of(receiver, sender),
-            "sender": _address_of(sender, receiver),
+            "sender": _source(job, sender, receiver, pair.address) if pair.address else _address_of(sender, receiver),
         }
         _check_addresses(self.addresses, pair)
         self.host_settings = HostSettings(job, (sender, receiver), self.addresses, names)
@@ -417,6 +417,38 @@ def _address_of(one: Helper, other: Helper) -> str:
     elif other.facts["ssh"]:
         return str(other.facts["ssh"][0])
     raise EngineError(f"{one.where}: ssh does not say by which address it is reached; name it with --address.")
+
+
+def _source(job: Job, sender: Helper, receiver: Helper, address: str) -> str:
+    """By which the receiver reaches the sender, where the receiver's `address` is named: that may be of another network
+    than that of ssh."""
+    source = source_towards(sender.name, address)
+    ssh = receiver.facts["ssh"]
+    if source and sender.name == LOCAL and ssh and source == source_towards(LOCAL, ssh[1]):
+        # The network of ssh, over which addresses may be translated: it told the one that arrives.
+        return _address_of(sender, receiver)
+    if source is None and (needs := _needs_of_source(job)):
+        raise EngineError(
+            f"{sender.where}: does not say by which of its addresses it reaches {address} of --address; expected an "
+            f"answer to `ip route get {address}` there. {needs}, and the one by which ssh came may be of another "
+            "network. Install iproute2 there, or leave --address out and give both hosts their addresses of that "
+            "network in ~/.ssh/config (HostName)."
+        )
+    return source or _address_of(sender, receiver)
+
+
+def _needs_of_source(job: Job) -> str:
+    """What goes by the sender's address; none where all connections go to the receiver's."""
+    counts = {workloads.of(flow["workload"])["counts"] for cell in job.scenario.cells for flow in cell["flows"]}
+    if "requests" in counts:
+        return 'The receiver\'s host connects to it with workload = "request-response"'
+    if "programs" in counts:
+        return "Programs are told it, and connect to it"
+    if job.capture_bytes:
+        return "The receiver's packets are captured at the device towards it"
+    if job.allow_host_settings or (job.pair and job.pair.netem):
+        return "What is set of the receiver's device follows from it"
+    return ""
 
 
 def _check_addresses(addresses: Mapping[str, str], pair: Pair) -> None:

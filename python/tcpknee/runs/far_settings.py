@@ -86,7 +86,7 @@ class HostSettings:
             for index in range(len(cells)):
                 self.netem(index)
         if job.pair.netem or job.allow_host_settings:
-            self._check_towards()
+            self._check_towards(asked)
         job.told.update(told)
         try:
             if job.allow_host_settings:
@@ -101,13 +101,16 @@ class HostSettings:
             raise
         return self
 
-    def _check_towards(self) -> None:
+    def _check_towards(self, asked: Mapping[str, Sequence[settings.Setting]]) -> None:
         """Refuses an address that only its host tells: the other one's device that root changes is found by it. The
         address of this machine, which is of the other host's telling, decides on that host itself."""
         assert self.job.pair is not None
+        every = [asked, *map(self._wanted, range(len(self.job.scenario.cells)))]
         for role, other in (("receiver", "sender"), ("sender", "receiver")):
             name, address = self.pair[role].name, self.towards[other]
             if name == LOCAL or (role == "receiver" and self.job.pair.address):
+                continue
+            if not any("towards" in one for wanted in every for one in wanted.get(other, ())):
                 continue
             by_ssh = addresses_of(name)
             if address not in by_ssh:
