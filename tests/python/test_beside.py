@@ -242,6 +242,28 @@ def test_the_measured_path_is_simulated_beside(truth: tcpknee.Run) -> None:
     }
 
 
+def test_a_buffer_in_bdps_that_holds_no_packet_of_the_measured_path_is_that_of_the_expected_one(
+    truth: tcpknee.Run,
+) -> None:
+    """Between hosts in one rack, where the scenario expects 30 ms."""
+    found = {"block": 0, "rtt_us": 20.5, "rate_bits_per_sec": 20e6, "loss_pct": 9.7, "bytes": 1000}
+    entry = simulated.answer(tcpknee.Run({**truth.meta, "path_measured": [found]}, truth.folder))
+    assert entry.path is not None
+    assert "Its buffer is of 73.2 KiB, as on the path that is expected, since" in entry.path["words"]
+    assert entry.rows[0].metrics["goodput_bits_per_sec"].mean == pytest.approx(20e6, rel=0.1)
+
+
+def test_a_path_that_cannot_be_simulated_costs_no_result(run: tcpknee.Run, tmp_path: Path) -> None:
+    assert run.folder is not None
+    ended = knee(
+        "run", "--resume", "--out", run.folder, "--beside", "sim", "--beside", DATA / "test.flent", cwd=tmp_path
+    )
+    assert ended.code == 0, ended.err
+    assert "bbr1" in ended.out and "test.flent, TCP upload" in ended.out
+    assert "Warning: --beside sim: the measured path cannot be simulated: " in ended.err
+    assert "nothing was measured of its path" in ended.err
+
+
 def test_long_lines_are_thinned() -> None:
     points = [(float(place), float(place % 7)) for place in range(10_000)]
     points[5000] = (5000.0, 99.0)

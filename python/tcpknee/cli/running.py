@@ -11,7 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from tcpknee import _core, human, provenance, say
-from tcpknee.errors import RunFolderError, UsageError
+from tcpknee.errors import RunFolderError, TcpkneeError, UsageError
 from tcpknee.kernels import cache
 from tcpknee.runs import api, beside, compose, doubts, engines, engines_text, manifest, output, progress
 from tcpknee.runs.folder import OF_HOSTS, next_free
@@ -91,8 +91,12 @@ class Beside:
         for run in runs:
             entries = list(self._entries)
             if self._simulates:
-                with progress.Phase("Simulating the measured path", quiet=self._quiet):
-                    entries.append(simulated.answer(run))
+                try:
+                    with progress.Phase("Simulating the measured path", quiet=self._quiet):
+                        entries.append(simulated.answer(run))
+                except TcpkneeError as error:
+                    # What was measured is shown whatever becomes of this.
+                    say.warn(f"Warning: --beside sim: the measured path cannot be simulated: {error}")
             put(run, entries)
 
 

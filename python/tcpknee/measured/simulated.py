@@ -36,6 +36,13 @@ def answer(run: Run, label: str = "sim") -> Entry:
         )
     # Its folder does not decide what is compiled and run here.
     blocks = len(run.meta["path_measured"])
+    buffer = "Its buffer, its queue"
+    if (buffer_bytes := _buffer_bytes(run.meta, path)) is not None:
+        path["buffer"] = buffer_bytes
+        buffer = (
+            f"Its buffer is of {human.quantity('bytes', buffer_bytes)}, as on the path that is expected, since "
+            "the measured one's in BDPs has no room for a packet. Its queue"
+        )
     text = with_path(run.meta["scenario"], run.meta["file"], path, repeat=blocks)
     simulated = api.run_text(text, run.meta["file"], out=None, engine="sim", stored=True)
     pairs = list(_alike(run, simulated))
@@ -49,8 +56,8 @@ def answer(run: Run, label: str = "sim") -> Entry:
             "rtt_us": _both(path.get("rtt")),
             "rate_bits_per_sec": _both(path.get("rate")),
             "loss_pct": _both(path.get("loss")),
-            "words": f"{told}; over {human.counted(blocks, 'block')}. Its buffer, its queue and the hosts are as the "
-            "scenario says, since nothing measured them.",
+            "words": f"{told}; over {human.counted(blocks, 'block')}. {buffer} and the hosts are as the scenario says, "
+            "since nothing measured them.",
         },
         [_difference(measured, one) for measured, one in pairs],
     )
@@ -87,13 +94,14 @@ def _path(meta: Mapping[str, Any]) -> tuple[dict[str, float], str]:
 
 
 def with_path(text: str, file: str, path: Mapping[str, float], repeat: int) -> str:
-    """The scenario with these values in `[path]`, in us, bit/s and %, and as many repetitions. Raises UsageError."""
+    """The scenario with these values in `[path]`, in us, bit/s, % and bytes, and as many repetitions. Raises
+    UsageError."""
     scenario = reading.toml(text)
     own = scenario.setdefault("path", {})
     if "hop" in scenario:
         raise UsageError(f"{file}: has [[hop]]; expected one [path], whose values a measured path takes the place of.")
-    for key, form in (("rtt", "{:.0f}us"), ("rate", "{:.0f}bit/s"), ("loss", "{:.6f}%")):
-        if isinstance(own.get(key), list):
+    for key, form in (("rtt", "{:.0f}us"), ("rate", "{:.0f}bit/s"), ("loss", "{:.6f}%"), ("buffer", "{:.0f}B")):
+        if isinstance(own.get(key), list) and key != "buffer":
             raise UsageError(
                 f"{file}: path.{key} is an axis; expected one value, since a measured path has one. Choose it with "
                 "--set, or run the scenario once for each."
@@ -104,6 +112,20 @@ def with_path(text: str, file: str, path: Mapping[str, float], repeat: int) -> s
     for key in ("expect", "published", "claim"):
         scenario.pop(key, None)
     return compose.toml(scenario)
+
+
+def _buffer_bytes(meta: Mapping[str, Any], path: Mapping[str, float]) -> int | None:
+    """The buffer of the path that the scenario expects, where one of as many BDPs has no room for a packet on the path
+    that was measured; None: it has."""
+    written = reading.toml(meta["scenario"]).get("path", {}).get("buffer", "1bdp")
+    cell = meta["cells"][0]
+    if not isinstance(written, str) or not written.endswith("bdp") or not cell["buffer_bytes"]:
+        return None
+    shown = {name: value for name, value, *_ in cell["describe"]}
+    packet_bytes = sum(int(shown[f"path.{key}"].removesuffix("B")) for key in ("mtu", "overhead"))
+    rtt_us, rate_bits_per_sec = cell["rtt_ns"] / 1e3, cell["rate_bits_per_sec"]
+    longer, faster = path.get("rtt", rtt_us) / rtt_us, path.get("rate", rate_bits_per_sec) / rate_bits_per_sec
+    return cell["buffer_bytes"] if cell["buffer_bytes"] * longer * faster < packet_bytes else None
 
 
 def _alike(run: Run, simulated: Run) -> Iterator[tuple[Group, Group]]:
