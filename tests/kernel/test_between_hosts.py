@@ -197,6 +197,26 @@ def test_packets_are_captured_at_both_hosts_with_times_of_one_beginning(servers:
     until(lambda: not helpers(servers.lab), "the helpers are gone")
 
 
+def test_a_receiver_keeps_its_own_algorithm_where_the_file_names_none(servers: Servers, tmp_path: Path) -> None:
+    """Its host's, which may be one that the sender has not."""
+    text = SCENARIO.replace('["reno", "cubic"]', '"reno"').replace("repeat = 2", "repeat = 1")
+    (tmp_path / "path.toml").write_text(text, encoding="utf-8")
+    key = "net.ipv4.tcp_congestion_control"
+    enter = ("ip", "netns", "exec", servers.lab.receiver)
+    own = run(*enter, "sysctl", "-n", key).strip()
+    run(*enter, "sysctl", "-qw", f"{key}=reno")
+    try:
+        words = servers.words(tmp_path / "path.toml", *HOSTS, "--out", tmp_path / "run")
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as knee:
+            until(lambda: is_sending(servers.lab), "it sends")
+            told = run(*enter, "ss", "-tinH", "sport != :2222")
+            _, stderr = knee.communicate(timeout=PATIENCE_SEC)
+    finally:
+        run(*enter, "sysctl", "-qw", f"{key}={own}")
+    assert knee.returncode == 0, stderr
+    assert "reno" in told and "cubic" not in told, told
+
+
 def test_an_address_of_a_data_network_is_for_both_directions(servers: Servers, tmp_path: Path) -> None:
     asks = 'algorithm = "reno"\nworkload = "request-response"\nresponse = "64KiB"'
     text = SCENARIO.replace('algorithm = ["reno", "cubic"]', asks).replace("repeat = 2", "repeat = 1")

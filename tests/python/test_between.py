@@ -334,10 +334,12 @@ def test_files_of_a_host_that_no_host_has_are_refused_and_end_no_finished_run(
     assert line.startswith("Warning: the doctor cannot judge the sender: files of a host: got the path")
 
 
-def names_at(tmp_path: Path, algorithms: str, role: str, available: str, uid: int = 1000) -> dict[str, str]:
+def names_at(
+    tmp_path: Path, algorithms: str, role: str, available: str, uid: int = 1000, further: str = ""
+) -> dict[str, str]:
     """What a host that has these calls the algorithms of a scenario."""
     file = tmp_path / "s.toml"
-    file.write_text(SHORT.replace('"reno"', algorithms), encoding="utf-8")
+    file.write_text(SHORT.replace('"reno"', algorithms) + further, encoding="utf-8")
     facts = {"kernel": "6.1.0", "available": available.split(), "allowed": available.split(), "uid": uid}
     one: Any = SimpleNamespace(role=role, where=f"{role} a", facts=facts)
     text = file.read_text(encoding="utf-8")
@@ -358,6 +360,30 @@ def test_what_was_loaded_at_a_host_runs_where_its_kernel_has_no_build_of_its_own
         names_at(tmp_path, both, "sender", "cubic")
     # Root has the kernel load a module.
     assert names_at(tmp_path, '"bbr1"', "sender", "cubic", uid=0)["bbr1"] == "bbr"
+
+
+def test_a_receiver_needs_no_algorithm_that_the_file_does_not_name(tmp_path: Path) -> None:
+    assert names_at(tmp_path, '"reno"', "receiver", "reno bbr")
+    named = '[receiver]\nalgorithm = "cubic"\n'
+    with pytest.raises(KernelUnsupported, match=r'receiver a: receiver\.algorithm = "cubic": .* has no "cubic" loaded'):
+        names_at(tmp_path, '"reno"', "receiver", "reno bbr", further=named)
+    for further, given in (("", "bbr"), (named, "cubic")):
+        text = SHORT + further
+        hosts: Any = SimpleNamespace(
+            job=(job := Job(api.parse(text, "f.toml"), text, "f.toml")),
+            cells=job.scenario.cells,
+            names={"sender": {"cubic": "cubic"}, "receiver": {"cubic": "cubic"}},
+            host_settings=SimpleNamespace(default=lambda _: "bbr"),
+        )
+        assert between.Hosts._called(hosts, "receiver", 0) == {"cubic": given}
+        assert between.Hosts._called(hosts, "sender", 0) == {"cubic": "cubic"}
+
+
+def test_what_a_host_keeps_for_root_is_allowed_by_one_command() -> None:
+    facts = {"kernel": "6.1.0", "available": ["reno", "bbr"], "allowed": ["reno"], "uid": 1000}
+    one: Any = SimpleNamespace(where="sender a", facts=facts)
+    with pytest.raises(KernelUnsupported, match=r'sysctl -w net\.ipv4\.tcp_allowed_congestion_control="reno bbr"\.'):
+        between._check_algorithm(one, "bbr", "flow.algorithm", "bbr1")
 
 
 def test_a_file_runs_at_a_host_under_the_name_of_its_build_there(tmp_path: Path) -> None:

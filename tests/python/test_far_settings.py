@@ -254,6 +254,7 @@ def test_a_host_does_not_say_that_the_other_one_connects_to_itself_or_to_many(
 def test_a_host_listens_where_it_was_told_and_at_no_port_of_roots(asked: int, said: int, expected: str | None) -> None:
     job = Job(api.parse(SCENARIO, "f.toml"), SCENARIO, "f.toml")
     hosts = between.Hosts(job, *pair_of("192.0.2.2"), Pair("s", "r", port=asked), NAMES)
+    hosts.host_settings._before["receiver"] = THERE
     told = {"ports": [said], "everywhere": False}
     one: Any = SimpleNamespace(role="receiver", where="receiver r", ask=lambda *_, **__: told)
     if expected is None:

@@ -20,7 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tcpknee import workloads
+from tcpknee import reading, workloads
 from tcpknee.algorithms import for_kernel, naming
 from tcpknee.algorithms.building import Built
 from tcpknee.errors import Cancelled, EngineError, KernelUnsupported, TcpkneeError, UsageError
@@ -225,7 +225,7 @@ class Hosts:
             rep=rep,
             side=one.role,
             secret=self.secret,
-            algorithms=self.names[one.role],
+            algorithms=self._called(one.role, index),
             port=self.pair.port,
             own=self.addresses[one.role],
             other=self.addresses[{"sender": "receiver", "receiver": "sender"}[one.role]],
@@ -240,6 +240,14 @@ class Hosts:
                 expected = f"port {self.pair.port + group}" if self.pair.port else "one from 1024 to 65535"
                 raise EngineError(f"{one.where}: listens at port {port}; expected {expected}, which it was told.")
         return listening
+
+    def _called(self, role: str, index: int) -> Mapping[str, str]:
+        """What sockets of that host are given for each algorithm; a receiver of which the file says nothing keeps its
+        own."""
+        if role == "sender" or _names_the_receivers(self.job, index):
+            return self.names[role]
+        shown = {name: value for name, value, *_ in self.cells[index]["describe"]}
+        return {**self.names[role], shown["receiver.algorithm"]: self.host_settings.default(role)}
 
     def _check_ran(self, ran: Mapping[str, str], flows: Sequence[Mapping[str, Any]]) -> None:
         """Refuses figures of another algorithm than was asked for: a route's comes before a socket's."""
@@ -356,14 +364,16 @@ def _names(one: Helper, job: Job) -> dict[str, str]:
     found: dict[str, str] = {}
     by_flows: dict[str, str] = {}
     for index in range(len(job.scenario.cells)):
+        runs_here = one.role == "sender" or _names_the_receivers(job, index)
         for name, (builtin, ours, _, of_flow) in job.scenario.variants(index).items():
             if built := files.get(name):
                 found[name] = _loaded_as(built)
             else:
                 available = one.facts["available"]
                 found[name] = ours if builtin not in available and ours in available else builtin
-            if one.role == ("sender" if of_flow else "receiver"):
-                _check_algorithm(one, found[name], built.path if built else name)
+            if runs_here and one.role == ("sender" if of_flow else "receiver"):
+                key = "flow.algorithm" if of_flow else "receiver.algorithm"
+                _check_algorithm(one, found[name], key, built.path if built else name)
             if of_flow and by_flows.setdefault(found[name], name) != name:
                 raise UsageError(
                     f"{job.file}: flow.algorithm: got {by_flows[found[name]]} and {name}, which are both "
@@ -379,20 +389,27 @@ def _loaded_as(built: Built) -> str:
     return for_kernel.kernel_name(naming.Named(built, built.name))
 
 
-def _check_algorithm(one: Helper, called: str, name: str) -> None:
+def _names_the_receivers(job: Job, index: int) -> bool:
+    """Whether the file has a `receiver.algorithm`."""
+    scenario = reading.toml(json.loads(job.scenario.write_cell(index))["scenario"])
+    return "algorithm" in scenario.get("receiver", {})
+
+
+def _check_algorithm(one: Helper, called: str, key: str, name: str) -> None:
     """Refuses what the host does not have, or keeps for root. `name`: as `knee load` takes it."""
     available, allowed = one.facts["available"], one.facts["allowed"]
     # Root has the kernel load its modules as a socket asks for them.
     if called not in available and (one.facts["uid"] != 0 or called.startswith("knee_")):
         module = f"modprobe tcp_{called}, or " if not called.startswith("knee_") else ""
         raise KernelUnsupported(
-            f'{one.where}: algorithm = "{name}": the kernel {one.facts["kernel"]} there has no "{called}" loaded; '
+            f'{one.where}: {key} = "{name}": the kernel {one.facts["kernel"]} there has no "{called}" loaded; '
             f"it has {', '.join(available)}. Load it there as root: {module}knee load {name}."
         )
     if called in available and called not in allowed and one.facts["uid"] != 0:
         raise KernelUnsupported(
-            f'{one.where}: algorithm = "{name}": the host keeps "{called}" for root; any user may choose '
-            f"{', '.join(allowed)}. Allow it there: net.ipv4.tcp_allowed_congestion_control."
+            f'{one.where}: {key} = "{name}": the host keeps "{called}" for root; any user may choose '
+            f"{', '.join(allowed)}. Allow it there as root: sysctl -w "
+            f'net.ipv4.tcp_allowed_congestion_control="{" ".join((*allowed, called))}".'
         )
 
 

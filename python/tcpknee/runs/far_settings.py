@@ -176,7 +176,7 @@ class HostSettings:
         if self.job.allow_host_settings:
             return
         for role, wanted in self._congestion(index).items():
-            there = self._default(role)
+            there = self.default(role)
             if there == wanted:
                 continue
             if role == "sender":
@@ -188,7 +188,8 @@ class HostSettings:
             differs = f"{role}: programs run {there}, and receiver.algorithm is {wanted}"
             told[role]["differs"] = [*dict.fromkeys([*told[role]["differs"], differs])]
 
-    def _default(self, role: str) -> str:
+    def default(self, role: str) -> str:
+        """The congestion control that a host gives sockets which choose none."""
         return settings.sysctls_of(self._before[role]).get("net.ipv4.tcp_congestion_control", "not known")
 
     def _wanted(self, index: int) -> dict[str, list[settings.Setting]]:
@@ -200,8 +201,8 @@ class HostSettings:
         if self.job.allow_host_settings:
             congestion = self._congestion(index)
             for role in self.pair:
-                called = congestion.get(role, self._default(role))
-                given = {"congctl": called} if called != self._default(role) else {}
+                called = congestion.get(role, self.default(role))
+                given = {"congctl": called} if called != self.default(role) else {}
                 if route := {**self._windows.get(role, {}), **given}:
                     found.setdefault(role, []).append({"kind": "route", "towards": self.towards[role], **route})
         return found
