@@ -19,9 +19,10 @@ from tcpknee import host_files
 from tcpknee.algorithms import outline
 from tcpknee.cli import running
 from tcpknee.cli.options import Options
-from tcpknee.errors import EngineError, KernelUnsupported, RunFolderError, UsageError
+from tcpknee.errors import EngineError, KernelUnsupported, MissingTable, RunFolderError, UsageError
 from tcpknee.remote import helper, transport
 from tcpknee.runs import api, between
+from tcpknee.runs.folder import RunFolder
 from tcpknee.runs.job import Job
 from tcpknee.runs.pair import Pair
 
@@ -165,6 +166,40 @@ def test_a_host_that_ssh_cannot_reach_is_told_in_the_words_of_ssh(tmp_path: Path
     assert found.returncode == 2
     assert "receiver u@b: the connection by ssh is not there (Host key verification failed.)" in found.stderr
     assert "Traceback" not in found.stderr
+
+
+def test_a_shell_that_runs_no_command_is_told_in_its_own_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ssh = tmp_path / "ssh"
+    ssh.write_text("#!/bin/sh\necho 'This account is currently not available.'\nexit 1\n", encoding="utf-8")
+    ssh.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(EngineError) as refused:
+        transport.Connection("u@b", "receiver u@b")
+    assert "ended with exit code 1 before any command (This account is currently not available.)" in str(refused.value)
+    assert "nologin" in str(refused.value) and "host key" not in str(refused.value)
+
+
+def test_resume_is_advised_only_where_something_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lock(pair: tuple[helper.Helper, helper.Helper]) -> None:
+        raise pair[0].late(20)
+
+    monkeypatch.setattr(between, "lock", lock)
+    with pytest.raises(EngineError, match="sender local: did not answer") as ended:
+        tcpknee.run(SHORT, engine="hosts", hosts=("local", "local"), out=tmp_path / "run")
+    assert "--resume" not in str(ended.value)
+    assert not (tmp_path / "run").exists()
+    monkeypatch.setattr(RunFolder, "parts", lambda _: {(0, 0)})
+    monkeypatch.setattr(RunFolder, "merge", lambda *_: {})
+    monkeypatch.setattr(api.manifest, "repetitions", lambda *_: {})
+    with pytest.raises(EngineError, match=r"very slow\. What was finished is kept; go on with --resume\."):
+        tcpknee.run(SHORT, engine="hosts", hosts=("local", "local"), out=tmp_path / "run")
+
+
+def test_a_page_of_a_killed_run_between_hosts_says_that_they_are_named_again(tmp_path: Path) -> None:
+    folder = begun(tmp_path / "run", "interrupted")
+    (folder / "flows.parquet").unlink()
+    with pytest.raises(MissingTable, match=r"--resume --out .* with its hosts and their options named again"):
+        tcpknee.open(folder).flows.arrow()
 
 
 def begun(folder: Path, status: str, **hosts: object) -> Path:

@@ -104,8 +104,7 @@ class Helper:
     def late(self, patience_sec: float) -> EngineError:
         """It has not said in time what was to be said."""
         return EngineError(
-            f"{self.where}: did not answer within {patience_sec:.0f} s. The host or the way to it is gone or very "
-            "slow; what was finished is kept, go on with --resume."
+            f"{self.where}: did not answer within {patience_sec:.0f} s. The host or the way to it is gone or very slow."
         )
 
     def hear(self, patience_sec: float) -> list[dict[str, Any]]:

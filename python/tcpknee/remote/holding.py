@@ -96,8 +96,7 @@ class Holder:
         said = self._answer()
         self.back = said
         raise EngineError(
-            f"{self.where}: its settings were put back before the end of the run, because {said.get('why', '?')}. "
-            "What was finished before is kept; go on with --resume."
+            f"{self.where}: its settings were put back before the end of the run, because {said.get('why', '?')}."
         )
 
     def end(self) -> list[str]:

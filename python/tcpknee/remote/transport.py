@@ -91,6 +91,9 @@ _ASKING = {True: "--allow-host-settings and --netem", False: "--capture"}
 _SOURCE = re.compile(r"\bsrc ([0-9a-fA-F.:]+)", re.ASCII)
 """In what `ip route get` says."""
 
+_FAILED = 255
+"""The exit code of ssh that brought nothing about; others are of what ran there."""
+
 _SHORT_SEC = 30.0
 """How long one short command over ssh may take."""
 
@@ -215,8 +218,7 @@ class Connection:
 
     def _slow(self, patience_sec: float) -> EngineError:
         return EngineError(
-            f"{self.where}: took nothing in for {patience_sec:.0f} s. The host or the way to it is gone or very slow; "
-            "what was finished is kept, go on with --resume."
+            f"{self.where}: took nothing in for {patience_sec:.0f} s. The host or the way to it is gone or very slow."
         )
 
     def _words(self) -> list[str]:
@@ -274,7 +276,7 @@ class Connection:
                     )
                 read = os.read(self.stdout.fileno(), 1)
                 if not read:
-                    raise self.lost()
+                    raise self.lost(noise.decode(errors="replace"))
                 noise += read
                 if read != b"\n":
                     continue
@@ -309,6 +311,14 @@ class Connection:
                 f"{self.where}: the helper cannot be put there: it has {cut(said.removeprefix(_REFUSED))}"
                 f"{_last(words)}. Make room below /tmp, /var/tmp or $HOME, or allow programs there (mount option exec)."
             )
+        code = self.process.poll()
+        if self.name != LOCAL and not self._is_there and code not in (None, _FAILED):
+            words += [cut(line) for line in said.splitlines() if line.strip()][-3:]
+            return EngineError(
+                f"{self.where}: ssh comes there, and what runs there ended with exit code {code} before any command"
+                f"{_last(words)}. Expected `ssh {self.name} true` to end with 0: a shell that runs commands "
+                "(not nologin), and no ForceCommand or command= of the key."
+            )
         if self.name != LOCAL and not self._is_there:
             return EngineError(
                 f"{self.where}: the connection by ssh is not there{_last(words)}. Expected `ssh {self.name} true` to "
@@ -317,7 +327,7 @@ class Connection:
             )
         return EngineError(
             f"{self.where}: the helper, or the connection to it, ended before its work was done{_last(words)}. The "
-            "host may have been restarted, or is out of reach. What was finished is kept; go on with --resume."
+            "host may have been restarted, or is out of reach."
         )
 
     def close(self) -> None:

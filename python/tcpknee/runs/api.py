@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcpknee import _core, algorithms, provenance, workloads
 from tcpknee.algorithms import naming
-from tcpknee.errors import MOST_LISTED, AlgorithmFailed, RunFolderError, ScenarioError, UsageError
+from tcpknee.errors import MOST_LISTED, AlgorithmFailed, EngineError, RunFolderError, ScenarioError, UsageError
 from tcpknee.human import suggest
 from tcpknee.kernels import cache
 from tcpknee.say import printable
@@ -629,6 +629,10 @@ def _fill(
         failures = _execute(job, name, missing, len(kept), take, workers, watcher, on, looks=looks)
         if job.ending:
             meta |= {"ending": looks.told()}
+    except EngineError as error:
+        if name != "hosts" or not folder.parts():
+            raise
+        raise type(error)(f"{error} What was finished is kept; go on with --resume.") from None
     finally:
         done = folder.parts()
         session |= {"wall_sec": round(time.monotonic() - began, 3), "repetitions": len(done) - len(kept)}

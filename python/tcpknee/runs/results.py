@@ -245,8 +245,9 @@ class Run:
         file = Path(str(self.folder)) / f"{name}.parquet"
         if name not in tables.FROM_ENGINE["sim"] and found is not None and "runs" in found.tables:
             raise MissingTable(f"{file}: no such table; only runs with --engine kernel or guest have it.")
+        again = ", with its hosts and their options named again" if self.meta["engine"] == "hosts" else ""
         raise MissingTable(
-            f"{file}: no such table. If the run was killed, `knee run --resume --out {self.folder}` finishes it."
+            f"{file}: no such table. If the run was killed, `knee run --resume --out {self.folder}`{again} finishes it."
         )
 
     def _why_missing(self, column: str) -> str | None:
