@@ -12,6 +12,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import tcpknee
@@ -20,6 +22,9 @@ from tcpknee.algorithms import outline
 from tcpknee.cli import running
 from tcpknee.cli.options import Options
 from tcpknee.errors import EngineError, KernelUnsupported, MissingTable, RunFolderError, UsageError
+from tcpknee.pages import engines_page, export, page, summary
+from tcpknee.pages.figures import delay_goodput
+from tcpknee.pages.run import ReportRun
 from tcpknee.remote import helper, transport
 from tcpknee.runs import api, between
 from tcpknee.runs.folder import RunFolder
@@ -367,6 +372,43 @@ def test_files_of_a_host_that_no_host_has_are_refused_and_end_no_finished_run(
     (folder / "sender.host.json").write_text(json.dumps(told), encoding="utf-8")
     (line,) = running._judged(tcpknee.open(folder))
     assert line.startswith("Warning: the doctor cannot judge the sender: files of a host: got the path")
+
+
+@pytest.fixture
+def in_one_rack(tmp_path: Path) -> tcpknee.Run:
+    """A run between hosts that are 40 us apart, where the scenario expects 10 ms."""
+    run = tcpknee.run(SHORT, out=tmp_path / "run")
+    measured = {"path_rtt_us_least": 40.0, "path_rate_bits_per_sec": 95e6, "path_retransmit_pct": 9.7}
+    for role in ("sender", "receiver"):
+        measured |= {f"{role}_clock_uncertainty_us": 60.0, f"{role}_calendar_off_ms": 0.0}
+    row = {"cell": 0, "rep": 0, "measured": measured, "warnings": [], "failures": []}
+    hosts = {"sender": "a", "receiver": "b", "netem": False}
+    pq.write_table(pa.table({"cell": pa.array([], pa.int32())}), tmp_path / "run/programs.parquet")
+    return tcpknee.Run({**run.meta, "engine": "hosts", "hosts": hosts, "labs": [], "repetitions": [row]}, run.folder)
+
+
+def test_a_report_has_the_path_that_was_found_and_the_warning_that_it_is_another(in_one_rack: tcpknee.Run) -> None:
+    report = ReportRun.open(in_one_rack)
+    heads, [row] = summary.table(report)
+    assert row.values[[heading for heading, _ in heads].index("Base RTT")].text == "0.0400"
+    found, other = summary.warnings(report)[:2]
+    assert found.startswith("Between a and b · round trip without load 40.0 us")
+    assert "of payload alone, 9.7 % sent again · clocks" in found
+    assert other.startswith("the path is another than expected: its round trip without load takes 40.0 us")
+    assert "The path as the scenario expects it; nothing of it is applied" in page.render(report)
+    rule = json.dumps(export.spec(report, delay_goodput))
+    assert '"rtt": 0.04' in rule and '"rtt": 10.0' not in rule
+
+
+def test_beside_another_engine_the_path_that_was_found_is_told_too(
+    in_one_rack: tcpknee.Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [tcpknee.run(SHORT), in_one_rack]
+    running.show_beside(runs, Options(engine="sim,hosts", quiet=True), first=True)
+    told = capsys.readouterr().out
+    assert "Between a and b · round trip without load 40.0 us" in told
+    assert "Warning: hosts: the path is another than expected: its round trip without load takes 40.0 us" in told
+    assert "the path is another than expected" in engines_page.render(runs)
 
 
 def names_at(

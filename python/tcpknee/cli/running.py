@@ -129,7 +129,7 @@ def show_beside(runs: Sequence[Run], options: Options, *, first: bool) -> None:
         say.line()
     with progress.Phase("Computing the summary", quiet=options.quiet):
         lines = engines_text.lines(runs)
-    say.lines([str(runs[0].meta["title"]), "", *lines, "", *beside.lines(runs[0])])
+    say.lines([str(runs[0].meta["title"]), "", *lines, "", *engines_text.paths(runs), *beside.lines(runs[0])])
     say.lines(f"Warning: {warning}" for warning in engines_text.warnings(runs))
     say.lines(f"Run folder: {run.folder}" for run in runs)
     if options.report:

@@ -30,7 +30,7 @@ def render(runs: Sequence[Run]) -> str:
         names=[one.meta["engine"] for one in runs],
         heads=heads,
         blocks=blocks,
-        doubts=engines_text.warnings(runs),
+        doubts=[*engines_text.paths(runs), *engines_text.warnings(runs)],
         figures=shown,
         first_timed=next((figure.name for figure in shown if hasattr(figure, "data")), ""),
         captions={figure.name: page.caption(run, figure) for figure in shown},

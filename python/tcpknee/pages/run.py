@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tcpknee.errors import MissingTable
+from tcpknee.runs import between_text
 from tcpknee.runs.beside import SIMULATED, of_run
 
 from . import palette
@@ -158,6 +159,17 @@ class ReportRun:
                 tuple((str(key), str(value), str(doc)) for key, value, doc in entry["describe"]),
             )
         return cells
+
+    @cached_property
+    def base_rtts_ms(self) -> dict[int, float]:
+        """Of each cell: between hosts of the user's what was measured, else what the scenario says."""
+        found = {}
+        for part, shift, _ in self.parts:
+            measured_us = between_text.base_rtt_us(part.meta) if part.meta.get("engine") == "hosts" else None
+            for cell in part.meta.get("cells", ()):
+                if rtt_ms := measured_us / 1e3 if measured_us else (cell.get("rtt_ns") or 0) / 1e6:
+                    found[cell["index"] + shift] = rtt_ms
+        return found
 
     # --- what the statistics say --------------------------------------------
 

@@ -13,7 +13,7 @@ from tcpknee.evidence import written
 from tcpknee.evidence.metrics import BY_NAME
 from tcpknee.evidence.stats import Estimate
 from tcpknee.evidence.verdicts import Verdict, greater_first, price
-from tcpknee.runs import beside, drift, ending, hosts_text
+from tcpknee.runs import beside, between_text, drift, ending, hosts_text
 from tcpknee.runs.summary import Group
 
 from . import palette
@@ -110,12 +110,12 @@ def table(run: ReportRun) -> tuple[list[tuple[str, str]], list[Row]]:
 
 
 def base_rtt(run: ReportRun, entrant: Entrant, group: Group) -> str:
-    """What the scenario says; where it does not say, the least that was measured."""
+    """What was measured without load, or what the scenario says; where neither is there, the least of the flows."""
     cell: Mapping[str, Any] = next((c for c in run.meta.get("cells", ()) if c["index"] == entrant.cell), {})
     specs = [flow for flow in cell.get("flows", ()) if flow.get("group") == entrant.group]
-    rtt_ns = (specs[0].get("rtt_ns") if specs else None) or cell.get("rtt_ns")
-    if rtt_ns:
-        return human.digits(rtt_ns / 1e6)
+    own_ns = specs[0].get("rtt_ns") if specs and run.meta.get("engine") != "hosts" else None
+    if rtt_ms := own_ns / 1e6 if own_ns else run.base_rtts_ms.get(entrant.cell):
+        return human.digits(rtt_ms)
     return _number(group.metrics.get("min_rtt_us"), "min_rtt_us")
 
 
@@ -215,7 +215,10 @@ def _sentence(text: str) -> str:
 
 
 def warnings(run: ReportRun) -> list[str]:
-    found = [*beside.lines(run.run), *filter(None, [ending.text(run.meta)]), *drift.lines(run.run)]
+    of_hosts = (
+        [*between_text.path(run.meta), *between_text.warnings(run.meta)] if run.meta.get("engine") == "hosts" else []
+    )
+    found = [*of_hosts, *beside.lines(run.run), *filter(None, [ending.text(run.meta)]), *drift.lines(run.run)]
     found += (line.strip() for line in hosts_text.lines(run.meta)[1:])
     found += [*(doubt.line for doubt in run.run.doubts), *run.stats.warnings]
     if run.meta.get("status") not in (None, "complete"):

@@ -20,26 +20,49 @@ PACKETS_OF_PAYLOAD = 1500 / 1448
 
 def lines(meta: Mapping[str, Any]) -> Iterator[str]:
     """Of `run.json`; none where nothing was run yet."""
-    rows = [(row["cell"], row["measured"]) for row in meta.get("repetitions", ())]
-    if not rows:
+    yield from path(meta)
+    yield from (f"Warning: {warning}" for warning in warnings(meta))
+
+
+def base_rtt_us(meta: Mapping[str, Any]) -> float | None:
+    """The round trip without load: the median over repetitions of the least that was measured before each."""
+    found = _measured(meta, "path_rtt_us_least")
+    return statistics.median(found) if found else None
+
+
+def path(meta: Mapping[str, Any]) -> Iterator[str]:
+    """The line of who the hosts are, and the path as it was found."""
+    if not meta.get("repetitions"):
         return
     said = [f"Between {meta['hosts']['sender']} and {meta['hosts']['receiver']}"]
-    found = [measured["path_rtt_us_least"] for _, measured in rows if "path_rtt_us_least" in measured]
-    if found:
+    if found := _measured(meta, "path_rtt_us_least"):
         middle, spread = statistics.median(found), " to ".join(human.quantity("time", f(found)) for f in (min, max))
         said.append(f"round trip without load {human.quantity('time', middle)} ({spread})")
-    rates = [measured["path_rate_bits_per_sec"] for _, measured in rows if "path_rate_bits_per_sec" in measured]
-    if rates:
-        said.append(f"rate {human.quantity('rate', statistics.median(rates))} of payload alone")
-    clocks = [measured[f"{role}_clock_uncertainty_us"] for _, measured in rows for role in ("sender", "receiver")]
-    said.append(f"clocks compared to within {human.quantity('time', max(clocks))}")
+    if rates := _measured(meta, "path_rate_bits_per_sec"):
+        rate = f"rate {human.quantity('rate', statistics.median(rates))} of payload alone"
+        again = _measured(meta, "path_retransmit_pct")
+        said.append(f"{rate}, {human.digits(statistics.median(again), 2)} % sent again" if again else rate)
+    uncertain = [of for role in ("sender", "receiver") for of in _measured(meta, f"{role}_clock_uncertainty_us")]
+    said.append(f"clocks compared to within {human.quantity('time', max(uncertain))}")
     yield " · ".join(said)
-    yield from _calendars(meta["hosts"], [measured for _, measured in rows])
-    if found:
-        yield from _others("its round trip without load takes", "path.rtt", "time", middle, _each(meta, "rtt_ns", 1e-3))
-    if rates:
+
+
+def warnings(meta: Mapping[str, Any]) -> Iterator[str]:
+    """Where the hosts or the path between them are other than expected."""
+    if not meta.get("repetitions"):
+        return
+    yield from _calendars(meta["hosts"], [row["measured"] for row in meta["repetitions"]])
+    if (rtt_us := base_rtt_us(meta)) is not None:
+        yield from _others("its round trip without load takes", "path.rtt", "time", rtt_us, _each(meta, "rtt_ns", 1e-3))
+    if rates := _measured(meta, "path_rate_bits_per_sec"):
         rate = statistics.median(rates) * PACKETS_OF_PAYLOAD
         yield from _others("its rate is", "path.rate", "rate", rate, _each(meta, "rate_bits_per_sec", 1.0))
+
+
+def _measured(meta: Mapping[str, Any], name: str) -> list[float]:
+    """Of each repetition that has it."""
+    every = (row["measured"] for row in meta.get("repetitions", ()))
+    return [float(measured[name]) for measured in every if name in measured]
 
 
 def _calendars(hosts: Mapping[str, Any], every: Sequence[Mapping[str, float]]) -> Iterator[str]:
@@ -48,7 +71,7 @@ def _calendars(hosts: Mapping[str, Any], every: Sequence[Mapping[str, float]]) -
         off_ms = max((measured[f"{role}_calendar_off_ms"] for measured in every), key=abs)
         if abs(off_ms) > _CALENDAR_OFF_MS:
             yield (
-                f"Warning: {role} {hosts[role]}: its time of day is {human.duration(round(abs(off_ms) * 1e6))} "
+                f"{role} {hosts[role]}: its time of day is {human.duration(round(abs(off_ms) * 1e6))} "
                 f"{'ahead of' if off_ms > 0 else 'behind'} this machine's. The figures go by other clocks; what the "
                 "host writes into logs goes by that one."
             )
@@ -63,7 +86,7 @@ def _others(what: str, key: str, kind: str, found: float, expected: list[float])
     for value in expected:
         if abs(found - value) > value * _OFF_PCT / 100:
             yield (
-                f"Warning: the path is another than expected: {what} {human.quantity(kind, found)}, and {key} = "
+                f"the path is another than expected: {what} {human.quantity(kind, found)}, and {key} = "
                 f"{human.quantity(kind, value)}. The figures are those of the path; what the scenario says of it is "
                 "not applied."
             )

@@ -9,7 +9,7 @@ from tcpknee import human
 from tcpknee.evidence import metrics, written
 from tcpknee.say import aligned
 
-from . import beside, doubts, manifest
+from . import beside, between_text, doubts, manifest
 from .differences import Place
 from .output import flow_label
 from .results import Run
@@ -39,9 +39,18 @@ def warnings(runs: Sequence[Run]) -> list[str]:
     told = [
         f"{run.meta['engine']}: {line}"
         for run in runs
-        for line in (*(doubt.line for doubt in run.doubts), *doubts.of_settings(run.meta["cells"]))
+        for line in (
+            *(between_text.warnings(run.meta) if run.meta["engine"] == "hosts" else ()),
+            *(doubt.line for doubt in run.doubts),
+            *doubts.of_settings(run.meta["cells"]),
+        )
     ]
     return list(dict.fromkeys(told))
+
+
+def paths(runs: Sequence[Run]) -> list[str]:
+    """The paths as they were found, of engines that run over one which is there."""
+    return [line for run in runs if run.meta["engine"] == "hosts" for line in between_text.path(run.meta)]
 
 
 def table(runs: Sequence[Run]) -> tuple[list[str], list[Block]]:

@@ -45,9 +45,9 @@ def chart(run: ReportRun, layout: Layout) -> Any:
     import altair as alt
 
     rows = points(run)
-    rtt_ns = {int(cell["rtt_ns"]) for cell in run.meta.get("cells", ()) if cell.get("rtt_ns")}
+    base_rtts_ms = set(run.base_rtts_ms.values())
     # What no algorithm can beat.
-    base_rtt_ms = rtt_ns.pop() / 1e6 if len(rtt_ns) == 1 else None
+    base_rtt_ms = base_rtts_ms.pop() if len(base_rtts_ms) == 1 else None
     frame = Frame.of(rows, base_rtt_ms, layout)
     rows = [{**row, "goodput_low": max(row["goodput_low"], frame.ys[0])} for row in rows]
     x = alt.X(
