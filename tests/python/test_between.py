@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,7 +27,7 @@ from tcpknee.pages import engines_page, export, page, summary
 from tcpknee.pages.figures import delay_goodput
 from tcpknee.pages.run import ReportRun
 from tcpknee.remote import helper, transport
-from tcpknee.runs import api, between
+from tcpknee.runs import api, between, pool
 from tcpknee.runs.folder import RunFolder
 from tcpknee.runs.job import Job
 from tcpknee.runs.pair import Pair
@@ -198,6 +199,23 @@ def test_resume_is_advised_only_where_something_is_kept(tmp_path: Path, monkeypa
     monkeypatch.setattr(api.manifest, "repetitions", lambda *_: {})
     with pytest.raises(EngineError, match=r"very slow\. What was finished is kept; go on with --resume\."):
         tcpknee.run(SHORT, engine="hosts", hosts=("local", "local"), out=tmp_path / "run")
+
+
+def test_a_run_between_hosts_does_not_say_that_it_loads_something(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = []
+
+    class Watching(pool.Watcher):
+        def phase(self, title: str) -> AbstractContextManager[object]:
+            said.append(title)
+            return nullcontext()
+
+    def lock(pair: tuple[helper.Helper, helper.Helper]) -> None:
+        raise pair[0].late(20)
+
+    monkeypatch.setattr(between, "lock", lock)
+    with pytest.raises(EngineError, match="did not answer"):
+        tcpknee.run(SHORT, engine="hosts", hosts=("local", "local"), watcher=Watching())
+    assert said == ["Connecting to the hosts"]
 
 
 def test_a_page_of_a_killed_run_between_hosts_says_that_they_are_named_again(tmp_path: Path) -> None:

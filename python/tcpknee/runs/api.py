@@ -516,7 +516,7 @@ def _execute(
     """Runs the repetitions of `keys` beside `kept` that are there already, until `looks` ends it; the tables of each
     go to `take`. Returns those that an algorithm from a file ended."""
     with ExitStack() as stack:
-        with watcher.phase("Loading the algorithms into the kernel"):
+        with watcher.phase(engines.PREPARING[name]):
             chosen = stack.enter_context(engines.of(name, job))
         expectation = (
             on.words

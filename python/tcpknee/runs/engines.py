@@ -25,6 +25,14 @@ kernel, in a lab within a guest of virtual time. hosts: those of two hosts of th
 OF_KERNELS = NAMES[1:]
 """Those that run the TCP of real kernels. What the simulator did it can do again."""
 
+PREPARING = {
+    "sim": "Starting the simulator",
+    "kernel": "Loading the algorithms into the kernel",
+    "guest": "Preparing the guest kernels",
+    "hosts": "Connecting to the hosts",
+}
+"""What each does before its first repetition."""
+
 LAB_SECONDS = 1.5
 """What a lab needs beside its scenario's duration: interpreters, namespaces, the end of connections."""
 
