@@ -27,7 +27,7 @@ from tcpknee.pages import engines_page, export, page, summary
 from tcpknee.pages.figures import delay_goodput
 from tcpknee.pages.run import ReportRun
 from tcpknee.remote import helper, transport
-from tcpknee.runs import api, between, pool
+from tcpknee.runs import api, between, between_text, pool
 from tcpknee.runs.folder import RunFolder
 from tcpknee.runs.job import Job
 from tcpknee.runs.pair import Pair
@@ -117,7 +117,7 @@ def test_hosts_are_asked_for_and_their_options_belong_to_the_engine() -> None:
         Pair.of(Pair("local", ""))
     with pytest.raises(UsageError, match="--address: got 'b'; expected an IP address"):
         Pair.of(Pair("local", "b", "b"))
-    with pytest.raises(UsageError, match="hosts: got them with the engine sim"):
+    with pytest.raises(UsageError, match=r"hosts: got them with the engine sim; expected .*--engine hosts"):
         tcpknee.run(SHORT, hosts=("local", "local"))
     with pytest.raises(UsageError, match="hosts: got 'local'; expected two"):
         tcpknee.run(SHORT, engine="hosts", hosts="local")
@@ -366,6 +366,10 @@ def test_this_machine_tells_its_own_address_of_a_data_network(monkeypatch: pytes
         ({"sessions": [{"started": "2026-01-01", "hosts": {"sender": {"held": [{}]}}}]}, r"sender\.held\[0\]\.setting"),
         ({"labs": [{"sender": 5}]}, r"labs\[0\]\.sender: got 5"),
         (
+            {"labs": [{"sender": {"kernel": "6.1"}, "receiver": {"kernel": "6.1"}, "addresses": 5}]},
+            r"labs\[0\]\.addresses: got 5",
+        ),
+        (
             {"repetitions": [{"cell": 0, "rep": 0, "measured": {}, "warnings": [], "failures": []}]},
             r"measured\.sender_clock_uncertainty_us",
         ),
@@ -416,6 +420,15 @@ def test_a_report_has_the_path_that_was_found_and_the_warning_that_it_is_another
     assert "The path as the scenario expects it; nothing of it is applied" in page.render(report)
     rule = json.dumps(export.spec(report, delay_goodput))
     assert '"rtt": 0.04' in rule and '"rtt": 10.0' not in rule
+
+
+def test_two_names_of_one_machine_are_told(in_one_rack: tcpknee.Run) -> None:
+    def told(sender: str) -> str:
+        labs = [{"addresses": {"sender": sender, "receiver": "192.0.2.2"}}]
+        return "\n".join(between_text.lines({**in_one_rack.meta, "labs": labs}))
+
+    assert "Warning: sender a and receiver b are one machine, by one address" in told("192.0.2.2")
+    assert "one machine" not in told("192.0.2.1")
 
 
 def test_beside_another_engine_the_path_that_was_found_is_told_too(

@@ -110,15 +110,26 @@ _OF_HOSTS: Shape = {
         "netem": FLAG,
         "programs": FLAG,
     },
-    "labs": Optional([{"sender": {"kernel": TEXT}, "receiver": {"kernel": TEXT}}]),
+    "labs": Optional(
+        [
+            {
+                "sender": {"kernel": TEXT},
+                "receiver": {"kernel": TEXT},
+                "addresses": Optional({"sender": TEXT, "receiver": TEXT}),
+            }
+        ]
+    ),
     "repetitions": Optional(
         [
             {
                 "measured": {
                     "sender_clock_uncertainty_us": NUMBER,
                     "receiver_clock_uncertainty_us": NUMBER,
+                    "sender_calendar_off_ms": NUMBER,
+                    "receiver_calendar_off_ms": NUMBER,
                     "path_rtt_us_least": Optional(NUMBER),
                     "path_rate_bits_per_sec": Optional(NUMBER),
+                    "path_retransmit_pct": Optional(NUMBER),
                 }
             }
         ]

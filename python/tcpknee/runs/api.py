@@ -390,7 +390,7 @@ def check_engine(
         )
     if hosts and engine != "hosts":
         raise UsageError(
-            f"hosts: got them with the engine {engine}; expected the engine hosts, which runs between two."
+            f"hosts: got them with the engine {engine}; expected hosts (--engine hosts), which runs between two."
         )
     if engine == "hosts" and workers not in (None, 1):
         raise UsageError(

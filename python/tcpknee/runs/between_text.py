@@ -51,6 +51,12 @@ def warnings(meta: Mapping[str, Any]) -> Iterator[str]:
     """Where the hosts or the path between them are other than expected."""
     if not meta.get("repetitions"):
         return
+    addresses = [lab["addresses"] for lab in meta.get("labs", ()) if "addresses" in lab]
+    if any(one["sender"] == one["receiver"] for one in addresses):
+        yield (
+            f"sender {meta['hosts']['sender']} and receiver {meta['hosts']['receiver']} are one machine, by one "
+            "address: no network is between them, and both ends share its processors."
+        )
     yield from _calendars(meta["hosts"], [row["measured"] for row in meta["repetitions"]])
     if (rtt_us := base_rtt_us(meta)) is not None:
         yield from _others("its round trip without load takes", "path.rtt", "time", rtt_us, _each(meta, "rtt_ns", 1e-3))
