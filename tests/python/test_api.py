@@ -121,6 +121,28 @@ def test_a_run_resumes_through_the_api(tmp_path: Path) -> None:
     assert (run.meta["file"], run.meta["command"]) == ("<text>", "tcpknee.run(scenario)")
 
 
+@pytest.mark.parametrize("in_folder", [True, False])
+def test_an_unknown_column_is_a_missing_column(run: tcpknee.Run, small_run: Path, in_folder: bool) -> None:
+    found = tcpknee.open(small_run) if in_folder else run
+    said = r"flows: got the column 'x'; expected one of cell, rep, "
+    for ask in (
+        lambda: found.rows("flows", ["cell", "x"]),
+        lambda: found.rows("flows", x=0),
+        lambda: found.batches("flows", ["x", "cell"]),
+    ):
+        with pytest.raises(tcpknee.MissingColumn, match=said):
+            ask()
+    assert [batch.num_rows for batch in found.batches("flows", ["cell"])] != []
+
+
+def test_a_dataset_says_which_column_it_has_not(small_run: Path) -> None:
+    found = tcpknee.Dataset(small_run)
+    with pytest.raises(tcpknee.MissingColumn, match="flows: got the column 'x'"):
+        found.rows("flows", x=0)
+    with pytest.raises(tcpknee.MissingColumn, match="flows: got the column 'x'"):
+        found.batches("flows", ["x"])
+
+
 def test_errors_are_of_one_family(tmp_path: Path) -> None:
     with pytest.raises(tcpknee.ScenarioError, match=r"<text>:1: "):
         tcpknee.run("duration = 1")

@@ -20,7 +20,7 @@ from tcpknee.errors import MissingTable, RunFolderError
 
 from . import manifest, partitions
 from .provenance import Provenance, of_import, of_manifest, of_rows
-from .table import Column, Table, columns_of, misfit
+from .table import Column, Table, check_columns, columns_of, misfit
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -90,13 +90,13 @@ class Dataset:
     def rows(self, name: str, columns: Sequence[str] | None = None, **equals: int) -> pa.Table:
         """The rows of a table, or of those its `columns`, and only where each column in `equals` has that value.
 
-        Nothing else is read. Raises as `table`.
+        Nothing else is read. Raises as `table`, and MissingColumn.
         """
-        return self.files(name).read(columns, equals)
+        return self._holding(name, [*(columns or ()), *equals]).read(columns, equals)
 
     def batches(self, name: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Those columns of a table, a few rows at a time. Raises as `table`."""
-        return self.files(name).batches(columns)
+        """Those columns of a table, a few rows at a time. Raises as `rows`."""
+        return self._holding(name, columns).batches(columns)
 
     def schema(self, name: str) -> tuple[Column, ...]:
         """Columns of a table with unit and meaning, as its files tell, or else the registry. Raises as `table`."""
@@ -133,6 +133,12 @@ class Dataset:
                     "asks it as it is."
                 )
             self._checked.add(name)
+        return found
+
+    def _holding(self, name: str, columns: Sequence[str]) -> Partitions:
+        """The files of a table that has these columns. Raises as `rows`."""
+        found = self.files(name)
+        check_columns(columns, found.schema.names, f"{self.path}: {name}: ")
         return found
 
     def _known(self, name: str) -> Mapping[str, Mapping[str, Any]]:

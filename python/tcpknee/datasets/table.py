@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -44,7 +44,7 @@ class Table:
     `unit`, `doc` and `source`. Of files the rows are read when they are first asked for.
     """
 
-    def __init__(self, source: pa.Table | Partitions, why: Callable[[str], str | None] = lambda column: None) -> None:
+    def __init__(self, source: pa.Table | Partitions, why: Callable[[str], str | None] | None = None) -> None:
         self._source = source
         self._schema = source.schema
         self._why = why
@@ -92,9 +92,7 @@ class Table:
         """A column; of large files no other is read. Raises MissingColumn."""
         import pyarrow as pa
 
-        if column not in self._schema.names:
-            expected = f"got the column {column!r}; expected one of {', '.join(self.columns)}."
-            raise MissingColumn(self._why(column) or expected)
+        check_columns([column], self.columns, why=self._why)
         if isinstance(self._source, pa.Table) or len(self) <= _READ_WHOLE:
             return self.arrow()[column]
         return self._source.read([column])[column]
@@ -121,6 +119,17 @@ class Table:
 
     def __repr__(self) -> str:
         return f"<tcpknee table: {len(self)} rows of {', '.join(self.columns)}>"
+
+
+def check_columns(
+    asked: Iterable[str], there: Sequence[str], where: str = "", why: Callable[[str], str | None] | None = None
+) -> None:
+    """Raises MissingColumn: one of the columns asked is not among those of the table. `where` begins the message, such
+    as "r: flows: "; `why` says why a column is missing, where that is known."""
+    for column in asked:
+        if column not in there:
+            expected = f"{where}got the column {column!r}; expected one of {', '.join(there)}."
+            raise MissingColumn((why and why(column)) or expected)
 
 
 def columns_of(schema: pa.Schema, known: Mapping[str, Mapping[str, Any]]) -> tuple[Column, ...]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from tcpknee.datasets import manifest
 from tcpknee.datasets.dataset import Dataset
-from tcpknee.datasets.table import Table
-from tcpknee.errors import MissingColumn, MissingTable, UsageError
+from tcpknee.datasets.table import Table, check_columns
+from tcpknee.errors import MissingTable, UsageError
 
 from . import tables
 
@@ -104,7 +104,7 @@ class Run:
         """A table by name. Raises `MissingTable`."""
         if name not in self._tables:
             source = self._load(name) if self.folder is None else self._dataset(name).files(name)
-            self._tables[name] = Table(source, self._why_missing if name == "samples" else lambda column: None)
+            self._tables[name] = Table(source, self._why_missing(name))
         return self._tables[name]
 
     def rows(self, name: str, columns: Sequence[str] | None = None, **equals: int) -> pa.Table:
@@ -112,9 +112,7 @@ class Run:
 
         Of a folder only what is asked for is read. Raises `MissingTable`, `MissingColumn`.
         """
-        for column in columns or ():
-            if name == "samples" and (why := self._why_missing(column)):
-                raise MissingColumn(why)
+        self._check_columns(name, [*(columns or ()), *equals])
         if self.folder is not None:
             return self._dataset(name).rows(name, columns, **equals)
         import pyarrow.compute as pc
@@ -125,10 +123,16 @@ class Run:
         return table.select(list(columns)) if columns else table
 
     def batches(self, name: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Those columns of a table, a few rows at a time. Raises `MissingTable`."""
+        """Those columns of a table, a few rows at a time. Raises as `rows`."""
+        self._check_columns(name, columns)
         if self.folder is not None:
             return self._dataset(name).batches(name, columns)
         return iter(self.table(name).arrow().select(list(columns)).to_batches())
+
+    def _check_columns(self, name: str, asked: Sequence[str]) -> None:
+        """Raises MissingTable, MissingColumn."""
+        where = f"{self.folder or self.meta['title']}: {name}: "
+        check_columns(asked, self._columns(name), where, self._why_missing(name))
 
     def _columns(self, name: str) -> Sequence[str]:
         names: Sequence[str] = (
@@ -250,10 +254,9 @@ class Run:
             f"{file}: no such table. If the run was killed, `knee run --resume --out {self.folder}`{again} finishes it."
         )
 
-    def _why_missing(self, column: str) -> str | None:
-        """Why `samples` lacks that column; None: it does not, or nobody knows it."""
-        why = manifest.not_kept(self.meta, column)
-        return f"{self.folder or self.meta['title']}: {why}" if why else None
+    def _why_missing(self, name: str) -> Callable[[str], str | None] | None:
+        """Says why a table lacks a column: `samples` alone has some that a scenario may leave out."""
+        return partial(_why_not_kept, self.meta, str(self.folder or self.meta["title"])) if name == "samples" else None
 
     def _load(self, name: str) -> pa.Table:
         assert self._parts is not None
@@ -267,3 +270,9 @@ class Run:
         if not chosen:
             raise MissingTable(f"the table {name!r}: no repetition was finished, so there is none.")
         return pa.concat_tables(chosen).unify_dictionaries()
+
+
+def _why_not_kept(meta: Mapping[str, Any], where: str, column: str) -> str | None:
+    """Why `samples` lacks that column; None: it does not, or nobody knows it."""
+    why = manifest.not_kept(meta, column)
+    return f"{where}: {why}" if why else None
