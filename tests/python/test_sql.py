@@ -52,6 +52,22 @@ def test_sql_asks_runs_too_and_prints_a_table_json_or_csv(call: Call, small_run:
     assert tcpknee.sql(query, small_run)["flows"].to_pylist() == [3, 3]
 
 
+def test_json_of_sql_has_null_for_what_is_no_number_of_json(call: Call, small_run: Path) -> None:
+    query = "select corr(cell, cell) as c, 'inf'::double as i, ['-inf'::double, 1.5] as l from flows where cell = 0"
+
+    def never(found: str) -> None:
+        raise AssertionError(f"{found} is no JSON")
+
+    found = json.loads(call("sql", query, small_run, "--json").out, parse_constant=never)
+    assert found["rows"] == [{"c": None, "i": None, "l": [None, 1.5]}]
+
+
+def test_json_of_sql_loses_no_column_of_a_name_that_stands_twice(call: Call, small_run: Path) -> None:
+    query = "select 1 as a, 2 as a"
+    refused(call("sql", query, small_run, "--json"), '--json: got 2 columns "a"; expected a name for each', "--csv")
+    assert call("sql", query, small_run, "--csv").out.splitlines() == ["a,a", "1,2"]
+
+
 def test_sql_says_what_is_wrong_in_one_paragraph(call: Call, small_run: Path, tmp_path: Path) -> None:
     refused(call("sql", "select * from nope", small_run), "nope", "expected one of", "samples")
     refused(call("sql", "select nope from flows", small_run), "nope")

@@ -58,15 +58,27 @@ def _ask(text: str, folder: Path, *, json: bool, csv: bool, format: str | None, 
         with Phase("Asking", quiet=quiet):
             answer = sql.unless_interrupted(database, lambda: database.execute(text))
         names = [column[0] for column in answer.description or ()]
+        if json:
+            _check_names(names)
         rows = _rows(lambda: sql.unless_interrupted(database, lambda: answer.fetchmany(_AT_ONCE)))
         if csv:
             say.csv(itertools.chain([names], rows))
         elif json:
             listed = [dict(zip(names, map(sql.plain, row), strict=True)) for row in rows]
-            say.json({"schema": 1, "columns": names, "rows": listed})
+            say.json({"schema": 1, "columns": names, "rows": listed}, allow_nan=False)
         elif names:
             _SHOWN[format](names, list(rows))
     return 0
+
+
+def _check_names(names: list[str]) -> None:
+    """Raises UsageError: two columns have one name, of which an object would lose the first."""
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(
+                f'--json: got {names.count(name)} columns "{say.printable(name)}"; expected a name for each, as `as` '
+                "gives it. --csv prints them as they are."
+            )
 
 
 def _rows(fetch: Callable[[], list[tuple[Any, ...]]]) -> Iterator[tuple[Any, ...]]:

@@ -8,6 +8,7 @@ DuckDB reads whole segments in place, and may open nothing else; unfinished ones
 from __future__ import annotations
 
 import errno
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -265,9 +266,11 @@ def identifier(name: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: dates, intervals and the like as text."""
+    """A value as JSON has it: dates, intervals and the like as text; null for NaN and infinity, which it has not."""
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
-    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
