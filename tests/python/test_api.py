@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -169,13 +171,62 @@ def test_errors_are_of_one_family(tmp_path: Path) -> None:
     assert issubclass(tcpknee.KernelUnsupported, tcpknee.EngineError)
 
 
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda run: tcpknee.compare(["cubic", "bbr1"]),
+            r"algorithms\[0\]: got \['cubic', 'bbr1'\]; expected the name",
+        ),
+        (lambda run: tcpknee.compare(None), r"algorithms\[0\]: got None; expected the name of one"),
+        (lambda run: tcpknee.compare("cubic", set="a=1"), "set: got 'a=1'; expected a dict of keys and values"),
+        (lambda run: tcpknee.compare("cubic", duration=5), "duration: "),
+        (lambda run: tcpknee.run({"duration": "1s"}), r"scenario: got .*; expected a path.*run\(\*\*keys\)"),
+        (lambda run: tcpknee.run(b"s.toml"), "scenario: got b's.toml'; expected a path"),
+        (lambda run: tcpknee.run(SMALL, kernel=6.12), r"kernel: got 6\.12; expected a release such as"),
+        (lambda run: tcpknee.run(SMALL, kernel=[]), r"kernel: got \[\]; expected a release such as"),
+        (lambda run: tcpknee.run(SMALL, workers="2"), "workers: got '2'; expected a whole number"),
+        (lambda run: tcpknee.run(SMALL, workers=1.5), r"workers: got 1\.5; expected a whole number"),
+        (lambda run: tcpknee.run(SMALL, workers=True), "workers: got True; expected a whole number"),
+        (lambda run: tcpknee.run(title="a\ud800b", duration="1s"), r"title: got 'a\\ud800b'; expected characters"),
+        (
+            lambda run: tcpknee.sql("select 1", run),
+            r"folder: got <tcpknee run .*; expected the path .*run\.dataset\.sql",
+        ),
+        (lambda run: tcpknee.sql(None, "."), "query: got None; expected text"),
+        (lambda run: tcpknee.Dataset(None), "path: got None; expected a path"),
+        (lambda run: tcpknee.open(None), "folder: got None; expected a path"),
+        (lambda run: tcpknee.diff(run, None), "b: got None; expected a run, or the path of its folder"),
+        (lambda run: tcpknee.figure(run, None), "name: got None; expected text"),
+        (lambda run: tcpknee.figure(None, "goodput"), "run: got None; expected a run"),
+        (lambda run: tcpknee.figures(None), "run: got None; expected a run"),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_refused_by_its_name(
+    run: tcpknee.Run, small_run: Path, monkeypatch: pytest.MonkeyPatch, call: Callable[..., object], said: str
+) -> None:
+    monkeypatch.chdir(small_run)
+    with pytest.raises((tcpknee.UsageError, tcpknee.ScenarioError), match=said):
+        call(run)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    path = {"rate": "10Mbit/s", "rtt": "20ms"}
+    keys = {"duration": "1s", "flow": [{"algorithm": "cubic", "count": np.int64(2)}]}
+    run = tcpknee.run(repeat=np.int64(2), path=path, workers=np.int64(1), **keys)
+    assert len(run.flows) == 4
+    assert run.json()["schema"] and run.meta["sessions"][0]["workers"] == 1
+    assert compose.toml({"a": np.float64(1.5), "b": [np.float32(0.5), np.uint8(3)]}) == "a = 1.5\nb = [0.5, 3]\n"
+
+
 def test_a_comparison_leaves_out_a_sixth_of_its_duration_but_no_more_than_5_s() -> None:
-    def warmup(**given: str) -> str:
+    def warmup(**given: str | list[str]) -> str:
         return compose.comparison(["cubic"], rate="1Mbit/s", rtt="1ms", **given).split('warmup = "')[1].split('"')[0]
 
     assert warmup() == "5s"
     assert warmup(duration="3s") == "500ms"
     assert warmup(duration="2min") == "5s"
+    assert warmup(duration=["30s", "3s"]) == "500ms"
     assert warmup(duration="3s", warmup="1s") == "1s"
     with pytest.raises(ScenarioError, match="duration"):
         tcpknee.compare("cubic", rate="1Mbit/s", rtt="1ms", duration="soon")

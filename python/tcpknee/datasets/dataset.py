@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpknee import _core
+from tcpknee.arguments import PATH, checked
 from tcpknee.errors import MissingTable, RunFolderError
+from tcpknee.shapes import Kind
 
 from . import manifest, partitions
 from .provenance import Provenance, of_import, of_manifest, of_rows
@@ -41,6 +43,7 @@ class Dataset:
     or of another version.
     """
 
+    @checked(path=PATH)
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         if not self.path.is_dir():
@@ -169,6 +172,10 @@ def _of_importers() -> Mapping[str, Sequence[Mapping[str, Any]]]:
     return {**imported, **_core.tables("recording")}
 
 
+_FOLDER = Kind("the path of a folder; of a run in one `run.dataset.sql` asks its tables", PATH.holds)
+
+
+@checked(folder=_FOLDER)
 def sql(query: str, folder: Path | str, *, external: bool = False) -> pa.Table:
     """What DuckDB answers to `query`, in which each table of the folder is a view of that name.
 

@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from tcpknee import say
+from tcpknee.arguments import checked
 from tcpknee.errors import RunFolderError, UsageError
 from tcpknee.human import suggest
+from tcpknee.shapes import TEXT
 from tcpknee.writing import spill_folder
 
 from .manifest import not_kept
@@ -45,6 +47,7 @@ _MISSING = re.compile(r"Table with name (\S+) does not exist")
 _LOOK_EVERY_SEC = 0.1
 
 
+@checked(query=TEXT)
 def ask(dataset: Dataset, query: str, *, external: bool = False) -> pyarrow.Table:
     """What DuckDB answers to `query`, in which each table is a view of that name.
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcpknee.arguments import COUNT, checked
+from tcpknee.shapes import TEXT
+
 from . import export, theme
 from .figures import OF_DATASETS, of
 from .observed import opened
@@ -64,6 +67,7 @@ class Figure:
         return f"<tcpknee figure: {self._figure.title}>"
 
 
+@checked(name=TEXT, condition=COUNT)
 def figure(run: Any, name: str, *, condition: int = 0) -> Figure:
     """A figure of a run, or of the folder of one, of a recording, an import or a trace, by its name as `knee report
     --figure` takes it. It shows itself in notebooks, `save("a.pdf", width="3.4in")` writes it for a paper, and `data()`

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def opened(found: Any) -> ReportRun | Observed:
 
     Raises RunFolderError when there is none.
     """
-    if isinstance(found, str | Path):
+    if isinstance(found, str | PathLike):
         folder = Path(found)
         found = folder if (folder / manifest.RUN).is_file() else Dataset(folder)
     if isinstance(found, Dataset) and found.kind == "run":

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tcpknee.errors import MissingTable
+from tcpknee.errors import MissingTable, UsageError
 from tcpknee.runs import between_text
 from tcpknee.runs.beside import SIMULATED, of_run
 
@@ -121,10 +121,15 @@ class ReportRun:
         """
         if isinstance(run, ReportRun):
             return run
-        if isinstance(run, str | Path):
-            from tcpknee.runs import api
+        from tcpknee.runs import api
+        from tcpknee.runs.results import Run
 
-            run = api.open(Path(run))
+        if isinstance(run, str | PathLike):
+            run = api.open(run)
+        if not isinstance(run, Run):
+            raise UsageError(
+                f"run: got {run!r:.60}; expected a run, a Dataset, or the path of a folder with the tables of one."
+            )
         return cls(run)
 
     def table(self, name: str, columns: Sequence[str] | None = None, **equals: int) -> pa.Table:

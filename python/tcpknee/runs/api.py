@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from tcpknee import _core, algorithms, provenance, workloads
 from tcpknee.algorithms import naming
+from tcpknee.arguments import COUNT, KEYS, PATH, TEXTS, checked
 from tcpknee.errors import MOST_LISTED, AlgorithmFailed, EngineError, RunFolderError, ScenarioError, UsageError
 from tcpknee.human import suggest
 from tcpknee.kernels import cache
 from tcpknee.say import printable
+from tcpknee.shapes import TEXT, Kind, OrNull
 
 from . import calls, compose, engines, looking, manifest, named_files, packets, pool, tables
 from .ending import NEVER, Ending
@@ -42,6 +44,28 @@ _TEXT_MAX_BYTES = 16 << 20
 """Of a scenario. A device that somebody names for one has no end."""
 
 
+_SCENARIO = Kind("a path, or the text of a scenario; its keys are keyword arguments, as in run(**keys)", PATH.holds)
+_ALGORITHM = Kind('the name of one, as in compare("cubic", "bbr1")', TEXT.holds)
+_KERNELS = Kind('a release such as "6.12", or a list of them', lambda value: TEXTS.holds(value) and bool(value))
+_OF_BOTH = {
+    "out": OrNull(PATH),
+    "engine": OrNull(TEXT),
+    "kernel": OrNull(_KERNELS),
+    "budget": TEXT,
+    "pause": TEXT,
+    "workers": OrNull(COUNT),
+}
+"""Of `run` and `compare`."""
+
+
+@checked(
+    **_OF_BOTH,
+    scenario=OrNull(_SCENARIO),
+    measure=TEXTS,
+    capture=TEXT,
+    cluster=OrNull(TEXT),
+    parts=OrNull(TEXT),
+)
 def run(
     scenario: str | PathLike[str] | None = None,
     *,
@@ -145,6 +169,7 @@ def run(
 _RATE, _RTT = "50Mbit/s", "40ms"
 
 
+@checked(**_OF_BOTH, algorithms=[_ALGORITHM], set=OrNull(KEYS))
 def compare(
     *algorithms: str,
     out: str | PathLike[str] | None = None,
@@ -189,6 +214,7 @@ def _argument(key: str, set_: Mapping[str, Any] | None) -> str:
     return f'set["{path}"]' if argument == "set" else argument
 
 
+@checked(folder=PATH)
 def open(folder: str | PathLike[str]) -> Run:
     """A run that was written to a folder. Raises `RunFolderError`."""
     found = RunFolder.open(Path(folder))
@@ -306,7 +332,7 @@ def run_text(
 
         pair = Pair.of(hosts or Pair("", ""))
     _check_cluster(cluster, parts, engine, workers, out, resume)
-    count = workers if workers is not None else engines.default_workers(engine)
+    count = int(workers) if workers is not None else engines.default_workers(engine)
     if count < 1:
         raise UsageError(f"workers: got {count}; expected 1 or more.")
     scenario = scenario or parse(text, file, stored=stored)

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -18,6 +19,7 @@ else:
     import tomli as tomllib
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _ENTRANT = re.compile(r"([A-Za-z0-9_-]+|[^:]*/[^:]*|[^:]*\.c)(?::(\d+))?")
 
 
@@ -55,7 +57,7 @@ def comparison(
     loss: str | Sequence[str] | None = None,
     buffer: str | Sequence[str] | None = None,
     queue: str | Sequence[str] | None = None,
-    duration: str = "30s",
+    duration: str | Sequence[str] = "30s",
     warmup: str | None = None,
     repeat: int = 5,
     seed: int = 1,
@@ -159,15 +161,16 @@ def _read(text: str) -> list[Any] | None:
     return values if all(isinstance(value, bool | int | float | str | list) for value in values) else None
 
 
-def _warmup(duration: str) -> str:
-    """A sixth of the duration, at most 5 s. What is no time is left to the parser, which refuses it where it stands."""
+def _warmup(duration: str | Sequence[str]) -> str:
+    """A sixth of the duration, of several of the shortest, at most 5 s. What is no time is left to the parser, which
+    refuses it where it stands."""
     from tcpknee.evidence import expressions
 
+    durations = [duration] if isinstance(duration, str) else duration
     try:
-        length = expressions.parse_figure(duration).quantity
-    except expressions.Problem:
+        seconds = min(float(expressions.parse_figure(one).quantity.values[0]) for one in durations)
+    except (expressions.Problem, TypeError, ValueError):
         return "0s"
-    seconds = float(length.values[0])
     return "5s" if seconds >= 30 else f"{seconds * 1000 / 6:.0f}ms"
 
 
@@ -258,9 +261,14 @@ def _key(key: str) -> str:
 def _value(value: Any, where: str) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int | float):
-        return repr(value)
+    # Numbers of numpy are shown with their type.
+    if isinstance(value, Integral):
+        return repr(int(value))
+    if isinstance(value, Real):
+        return repr(float(value))
     if isinstance(value, str):
+        if _SURROGATE.search(value):
+            raise UsageError(f"{where}: got {value!r}; expected characters, of which a surrogate is a half.")
         return quoted(value)
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_value(entry, where) for entry in value) + "]"

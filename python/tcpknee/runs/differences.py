@@ -16,10 +16,12 @@ from os import PathLike
 from typing import Any
 
 from tcpknee import _core
+from tcpknee.arguments import LISTED, PATH, checked
 from tcpknee.errors import UsageError
 from tcpknee.evidence.metrics import METRICS, TOTALS
 from tcpknee.evidence.metrics import compared as first_compared
 from tcpknee.evidence.verdicts import Pair, Side, Verdict, compare
+from tcpknee.shapes import Kind
 
 from . import api
 from .results import Run
@@ -100,6 +102,10 @@ class Diff:
         return as_json(self)
 
 
+_RUN = Kind("a run, or the path of its folder", lambda value: isinstance(value, Run) or PATH.holds(value))
+
+
+@checked(a=_RUN, b=_RUN, varying=LISTED)
 def diff(
     a: Run | str | PathLike[str],
     b: Run | str | PathLike[str],
