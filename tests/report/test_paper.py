@@ -35,6 +35,24 @@ def test_svg_and_pdf_are_as_wide_as_was_asked(case: Callable[[str], Path], tmp_p
     assert pdf.startswith(b"%PDF-") and box and float(box[1]) == pytest.approx(244.8, abs=0.1)
 
 
+@pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
+def test_a_figure_that_is_saved_twice_is_the_same_bytes(
+    case: Callable[[str], Path], tmp_path: Path, ending: str
+) -> None:
+    figure = tcpknee.figure(case("one"), "timeseries")
+    first, second = (figure.save(tmp_path / f"{name}.{ending}", width="3.4in").read_bytes() for name in "ab")
+    assert first == second
+
+
+def test_pictures_in_one_page_share_no_name(case: Callable[[str], Path], tmp_path: Path) -> None:
+    names = []
+    for condition in (0, 1):
+        picture = pages.save(case("matrix"), "timeseries", tmp_path / "a.svg", condition=condition).read_text()
+        names.append(set(re.findall(r'\bid="([^"]+)"', picture)))
+        assert names[-1] == set(re.findall(r"url\(#([^)]+)\)", picture)) != set()
+    assert not names[0] & names[1]
+
+
 @pytest.mark.parametrize("width", ["3.4", "in", "0.5in", "30in", "-3in", "3.4 in", "1e2in"])
 def test_a_width_that_is_none_is_refused(width: str) -> None:
     with pytest.raises(UsageError, match=r'width: got ".*"; expected 1in to 20in'):

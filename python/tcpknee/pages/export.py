@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import subprocess
@@ -149,6 +150,14 @@ LEAST_POINTS, MOST_POINTS = 72.0, 1440.0
 _DRAWN_PER_POINT = 1.5
 """Pixels of the drawing to a point on paper: letters of 12 pixels are of 8 points there, as in captions."""
 
+_REFERRED = re.compile(r'(?<=\bid=")clip\d+(?=")|(?<=url\(#)clip\d+(?=\))')
+"""Names of shapes that others are cut to, in a picture of Vega's."""
+
+_OWN_LETTERS = 8
+
+_RESOURCES = re.compile(rb"(?<= <<\n)(?: +/\w+ \d+ 0 R\n)+")
+"""Entries of a dictionary of a PDF page, each on a line: in whatever order they came."""
+
 _SIZE = re.compile(
     r'<svg [^>]*?\bwidth="([0-9.]+)"[^>]*?\bheight="([0-9.]+)"|<svg [^>]*?\bheight="([0-9.]+)"[^>]*?\bwidth="([0-9.]+)"'
 )
@@ -170,7 +179,7 @@ def save_figure(draw: Callable[[theme.Layout], dict[str, Any]], path: Path, pape
         content = svg(draw, paper).encode("utf-8")
     elif ending == ".pdf":
         # A pixel becomes a point.
-        content = vl_convert.svg_to_pdf(svg(draw, paper, unit="px"))
+        content = _RESOURCES.sub(_in_order, vl_convert.svg_to_pdf(svg(draw, paper, unit="px")))
     else:
         scale = PNG_PIXELS_PER_POINT if paper.width is None else PNG_PIXELS_PER_INCH / 72
         content = vl_convert.svg_to_png(svg(draw, paper, unit="px"), scale=scale)
@@ -188,7 +197,7 @@ def svg(draw: Callable[[theme.Layout], dict[str, Any]], paper: Paper = PAGE, *, 
         found = draw(layout)
         if font is not None:
             found["config"]["font"] = font
-        return str(vl_convert.vegalite_to_svg(found))
+        return _named(str(vl_convert.vegalite_to_svg(found)))
 
     points = paper.points
     if points is None:
@@ -208,6 +217,19 @@ def svg(draw: Callable[[theme.Layout], dict[str, Any]], paper: Paper = PAGE, *, 
     head, rest = _toned(picture, paper).split(">", 1)
     head = re.sub(r' (width|height)="[^"]*"', "", head)
     return f'{head} width="{points:g}{unit}" height="{down * scale:.2f}{unit}">{rest}'
+
+
+def _named(picture: str) -> str:
+    """The same picture with names of its own for what it refers to. Vega numbers these through a process: the same
+    figure would be other bytes each time. In one page of a notebook, no two pictures may share a name."""
+    names = {name: str(place) for place, name in enumerate(dict.fromkeys(_REFERRED.findall(picture)))}
+    plain = _REFERRED.sub(lambda found: names[found[0]], picture)
+    own = hashlib.sha256(plain.encode()).hexdigest()[:_OWN_LETTERS]
+    return _REFERRED.sub(lambda found: f"clip-{own}-{names[found[0]]}", picture)
+
+
+def _in_order(resources: re.Match[bytes]) -> bytes:
+    return b"".join(sorted(resources[0].splitlines(keepends=True)))
 
 
 def _family(font: str) -> str:
