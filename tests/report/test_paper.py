@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import shutil
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,6 +34,20 @@ def test_svg_and_pdf_are_as_wide_as_was_asked(case: Callable[[str], Path], tmp_p
     pdf = pages.save(case("matrix"), figure, tmp_path / "a.pdf", width="3.4in").read_bytes()
     box = re.search(rb"/MediaBox \[0 0 ([0-9.]+) ([0-9.]+)\]", pdf)
     assert pdf.startswith(b"%PDF-") and box and float(box[1]) == pytest.approx(244.8, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("width", "pixels", "dots_per_inch"), [("3.4in", 2040, 600), ("86mm", 2031, 600), (None, None, 144)]
+)
+def test_a_png_says_how_wide_it_is_on_paper(
+    case: Callable[[str], Path], tmp_path: Path, width: str | None, pixels: int | None, dots_per_inch: int
+) -> None:
+    png = pages.save(case("one"), "goodput", tmp_path / "a.png", width=width).read_bytes()
+    across, _ = struct.unpack(">II", png[16:24])
+    at = png.index(b"pHYs") + 4
+    x_per_metre, y_per_metre, unit = struct.unpack(">IIB", png[at : at + 9])
+    assert (x_per_metre, y_per_metre, unit) == (round(dots_per_inch / 0.0254), round(dots_per_inch / 0.0254), 1)
+    assert pixels is None or abs(across - pixels) <= 1
 
 
 @pytest.mark.parametrize("ending", ["svg", "pdf", "png"])

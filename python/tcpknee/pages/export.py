@@ -24,9 +24,9 @@ from .observed import Observed, opened
 from .run import ReportRun
 
 KINDS = {ReportRun: "this run", Cohorts: "this fleet"}
-PNG_PIXELS_PER_POINT = 2.0
+PNG_PIXELS_PER_INCH = 144.0
 #: Of a picture for paper, as journals ask for.
-PNG_PIXELS_PER_INCH = 600.0
+PAPER_PIXELS_PER_INCH = 600.0
 
 
 EVERY = tuple(dict.fromkeys((*FIGURES, *OF_DATASETS)))
@@ -181,8 +181,9 @@ def save_figure(draw: Callable[[theme.Layout], dict[str, Any]], path: Path, pape
         # A pixel becomes a point.
         content = _RESOURCES.sub(_in_order, vl_convert.svg_to_pdf(svg(draw, paper, unit="px")))
     else:
-        scale = PNG_PIXELS_PER_POINT if paper.width is None else PNG_PIXELS_PER_INCH / 72
-        content = vl_convert.svg_to_png(svg(draw, paper, unit="px"), scale=scale)
+        # A pixel becomes a point here, too, and the file says how many dots an inch has.
+        dots = PNG_PIXELS_PER_INCH if paper.width is None else PAPER_PIXELS_PER_INCH
+        content = vl_convert.svg_to_png(svg(draw, paper, unit="px"), ppi=dots)
     write_file(path, content)
     return path
 
