@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 
@@ -121,6 +122,25 @@ def test_a_run_resumes_through_the_api(tmp_path: Path) -> None:
     assert run.meta["sessions"][-1]["repetitions"] == 5
     assert tables_of(tmp_path / "killed") == tables_of(tmp_path / "whole")
     assert (run.meta["file"], run.meta["command"]) == ("<text>", "tcpknee.run(scenario)")
+
+
+@pytest.mark.parametrize("in_folder", [True, False])
+def test_a_run_and_its_tables_are_pickled(run: tcpknee.Run, small_run: Path, in_folder: bool) -> None:
+    found = tcpknee.open(small_run) if in_folder else run
+    unread, flows = found.samples, found.flows
+    assert flows.arrow().num_rows == 6 and found.rows("queue").num_rows > 0 and found.summary.verdicts
+    again = pickle.loads(pickle.dumps(found))
+    assert again.flows.arrow().equals(flows.arrow())
+    assert [verdict.text for verdict in again.summary.verdicts] == [one.text for one in found.summary.verdicts]
+    assert pickle.loads(pickle.dumps(unread))["snd_cwnd"].equals(found.samples["snd_cwnd"])
+    assert pickle.loads(pickle.dumps(flows)).describe() == flows.describe()
+
+
+def test_a_dataset_is_pickled_after_its_tables_were_read(small_run: Path) -> None:
+    found = tcpknee.Dataset(small_run)
+    assert found.rows("flows", cell=0).num_rows == 3
+    again = pickle.loads(pickle.dumps(found))
+    assert again.rows("flows", cell=0).equals(found.rows("flows", cell=0))
 
 
 @pytest.mark.parametrize("in_folder", [True, False])

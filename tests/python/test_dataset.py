@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 import shutil
 import socket
@@ -18,7 +19,7 @@ import tcpknee
 from support import SMALL, Ended, refused
 from tcpknee import _core, imports, provenance
 from tcpknee.datasets.dataset import Dataset
-from tcpknee.errors import MissingTable, RunFolderError
+from tcpknee.errors import MissingTable, RunFolderError, UsageError
 
 Call = Callable[..., Ended]
 
@@ -132,6 +133,8 @@ def test_partitions_are_joined_in_order_with_what_an_unfinished_one_has(tmp_path
     flows_of = Dataset(tmp_path).table("flows")
     assert len(flows_of) == 2 and flows_of["algorithm"].to_pylist() == ["cubic"] * 2
     assert flows_of.describe()["srtt_us_p50"]["unit"] == "us"
+    with pytest.raises(UsageError, match="is being written, and cannot be pickled; expected whole files"):
+        pickle.dumps(Dataset(tmp_path).table("flows"))
 
 
 def test_columns_come_in_the_order_asked_for_and_one_that_is_not_there_is_refused(tmp_path: Path) -> None:

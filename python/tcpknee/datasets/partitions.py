@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tcpknee import _core, reading
-from tcpknee.errors import RunFolderError
+from tcpknee.errors import RunFolderError, UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -170,6 +170,15 @@ class Partitions:
                 f"do not fit one another: {_first_line(error)}. Move those of one kind to another folder."
             ) from None
         return dataset.FileSystemDataset(self.fragments, schema, dataset.ParquetFileFormat(), fs.LocalFileSystem())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Names alone: another process opens the files itself. Raises UsageError: one is not whole."""
+        if self.unfinished:
+            raise UsageError(
+                f"{self.unfinished[0][0]}: is being written, and cannot be pickled; expected whole files. Give the "
+                "other process the folder, or the rows: `arrow()`."
+            )
+        return {"name": self.name, "whole": self.whole, "unfinished": []}
 
     def _why(self, error: Exception) -> str:
         damage = self.first_damaged()
