@@ -101,6 +101,40 @@ def test_compare_pairs_its_algorithms() -> None:
     assert [group.count for group in mixed.summary.groups] == [1, 2]
 
 
+def test_the_command_of_a_comparison_runs_it_again() -> None:
+    given = {"rate": ["10Mbit/s", "20Mbit/s"], "duration": "1s", "repeat": 1, "seed": 0, "set": {"sender.initcwnd": 4}}
+    run = tcpknee.compare("cubic", "reno", **given)
+    assert run.meta["command"] == (
+        "tcpknee.compare('cubic', 'reno', duration='1s', repeat=1, seed=0, set={'sender.initcwnd': 4}, "
+        "rate=['10Mbit/s', '20Mbit/s'])"
+    )
+    again = eval(run.meta["command"], {"tcpknee": tcpknee})
+    assert again.meta["scenario"] == run.meta["scenario"] and again.flows.arrow().equals(run.flows.arrow())
+
+
+def test_a_comparison_replaces_a_run_only_by_force(tmp_path: Path) -> None:
+    given = {"duration": "1s", "repeat": 1, "out": tmp_path / "r"}
+    tcpknee.compare("cubic", **given)
+    with pytest.raises(tcpknee.RunFolderError, match=r"Choose another folder, .*In Python .* `force=True`"):
+        tcpknee.compare("reno", **given)
+    assert tcpknee.compare("reno", force=True, **given).flows["algorithm"].to_pylist() == ["reno"]
+
+
+def test_resume_needs_a_folder_that_it_keeps(small_run: Path) -> None:
+    with pytest.raises(tcpknee.UsageError, match="resume: got it with no out; expected the folder of the run"):
+        tcpknee.run(SMALL, resume=True)
+    with pytest.raises(tcpknee.UsageError, match="resume: got it with force; expected one of them"):
+        tcpknee.run(SMALL, out=small_run, resume=True, force=True)
+
+
+def test_one_repetition_of_several_is_told_from_one_alone(run: tcpknee.Run) -> None:
+    first = {key: part for key, part in run._parts.items() if key[1] == 0}
+    [said] = [line for line in tcpknee.Run(run.meta, None, first).summary.warnings if "One repetition" in line]
+    assert said == "One repetition: no intervals and no verdicts; all 3 of the scenario would give them."
+    [said] = tcpknee.Run({**run.meta, "repeat": 1}, None, first).summary.warnings
+    assert said.endswith("`repeat = 5` in the scenario would give them.")
+
+
 def test_workers_change_nothing_in_memory(run: tcpknee.Run) -> None:
     assert tcpknee.run(SMALL, workers=1).samples.arrow().equals(run.samples.arrow())
 

@@ -116,6 +116,9 @@ def run(
     """
     if scenario is not None and settings:
         raise UsageError("run(): got a scenario and settings; expected one of them.")
+    if resume and (out is None or force):
+        got, expected = ("force", "one of them") if force else ("no out", "the folder of the run to go on with")
+        raise UsageError(f"resume: got it with {got}; expected {expected}.")
     folder, stored = Path(out) if out is not None else None, False
     if scenario is not None:
         text, file = read_scenario(scenario)
@@ -173,6 +176,7 @@ _RATE, _RTT = "50Mbit/s", "40ms"
 def compare(
     *algorithms: str,
     out: str | PathLike[str] | None = None,
+    force: bool = False,
     engine: str = "sim",
     bpf: bool = False,
     until_decided: bool = False,
@@ -187,8 +191,8 @@ def compare(
     """Compares algorithms on one path: each in a cell of its own, or sharing one as in `compare("cubic:1,bbr1:2")`.
 
     Settings: `loss buffer queue duration warmup repeat seed workload kernel`, and others of a scenario by their dotted
-    path in `set={"sender.initcwnd": 20}`. A list is an axis. `until_decided`, `budget` and `pause` as in `run`. Raises
-    as `run` does.
+    path in `set={"sender.initcwnd": 20}`. A list is an axis. `out`, `force`, `until_decided`, `budget` and `pause` as
+    in `run`. Raises as `run` does.
     """
     if unknown := next((name for name in settings if name not in compose.SETTINGS), None):
         known = ["rate", "rtt", *compose.SETTINGS]
@@ -202,10 +206,33 @@ def compare(
         text = compose.comparison(algorithms, rate=rate, rtt=rtt, **settings)
         ending = Ending(until_decided, budget, pause)
         return run_text(
-            text, "<compare>", out=folder, engine=engine, bpf=bpf, ending=ending, workers=workers, watcher=watcher
+            text,
+            "<compare>",
+            out=folder,
+            force=force,
+            engine=engine,
+            bpf=bpf,
+            ending=ending,
+            workers=workers,
+            watcher=watcher,
+            command=_call(
+                algorithms,
+                **given,
+                engine=None if engine == "sim" else engine,
+                bpf=bpf,
+                until_decided=until_decided,
+                budget=budget or None,
+                pause=pause or None,
+            ),
         )
     except ScenarioError as error:
         raise error.renamed("compare()", lambda key: _argument(key, settings.get("set"))) from None
+
+
+def _call(algorithms: Sequence[str], **given: Any) -> str:
+    """What calls `compare` so again."""
+    words = [f"{name}={value!r}" for name, value in given.items() if value is not None and value is not False]
+    return f"tcpknee.compare({', '.join([*map(repr, algorithms), *words])})"
 
 
 def _argument(key: str, set_: Mapping[str, Any] | None) -> str:

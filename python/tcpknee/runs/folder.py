@@ -106,7 +106,7 @@ class RunFolder:
         self._lock = self._writing.lock(".lock")
         if self._lock is None:
             raise RunFolderError(
-                f"{self.path}: another process is writing to it. Wait for it, or choose another --out."
+                f"{self.path}: another process is writing to it. Wait for it, or choose another folder."
             ) from None
         self._writing.sweep()
 
@@ -276,17 +276,17 @@ class RunFolder:
 def _check_free(path: Path, force: bool) -> None:
     """Refuses a place for a fresh run where something else is. Raises OSError, RunFolderError."""
     if path.exists() and not path.is_dir():
-        raise RunFolderError(f"{path}: is a file; expected a folder, or a name that is free. Choose another --out.")
+        raise RunFolderError(f"{path}: is a file; expected a folder, or a name that is free. Choose another one.")
     if not path.exists() or not any(path.iterdir()):
         return
     if not (path / "run.json").is_file():
         raise RunFolderError(
-            f"{path}: is not empty and holds no run.json, so it is not a run folder. Choose another --out."
+            f"{path}: is not empty and holds no run.json, so it is not a run folder. Choose another one."
         )
     if not force:
         raise RunFolderError(
-            f"{path}: already holds a run. Choose another --out, finish it with `knee run --resume --out {path}`, or "
-            "replace it with --force."
+            f"{path}: already holds a run. Choose another folder, finish it with `knee run --resume --out {path}`, or "
+            "replace it with --force. In Python these are `resume=True` and `force=True`."
         )
 
 

@@ -40,7 +40,8 @@ beside             what was set beside the run (`runs.beside`): label, kind, row
 failed             repetitions that are missing because an algorithm of a file ended them: cell, rep, words, and for
                    some call (the reproducer, a file of the folder)
 versions host      libraries; name, boot, kernel, processor, number of processors
-command            what to type to run it again; `tcpknee.run(scenario)` for the API without a file
+command            what to type to run it again; of the API the call of `compare`, or without a file
+                   `tcpknee.run(scenario)`
 sessions           one per start or resumption: started (UTC), wall_sec, workers, repetitions finished; on a cluster
                    also its address (cluster), and where its workers kept finished units when not in the run folder
                    (parts)
@@ -178,18 +179,18 @@ def check_same(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> 
     if old["scenario"] != new["scenario"]:
         raise RunFolderError(
             f"{folder}: --resume: the scenario differs from the one that began this run ({old['file']}). "
-            "Run it into another --out, or give no scenario to go on with the stored one."
+            "Run it into another folder, or give no scenario to go on with the stored one."
         )
     if any(old.get(name) != new.get(name) for name in ("engine", "bpf", "measure", "capture", "guests", "hosts")):
         raise RunFolderError(
             f"{folder}: --resume: got {begun_with(new)}; this run was begun with {begun_with(old)}. Run it into "
-            f"another --out, or {'give' if new['engine'] == 'hosts' else 'leave out'} the options as it was begun."
+            f"another folder, or {'give' if new['engine'] == 'hosts' else 'leave out'} the options as it was begun."
         )
     check_version(old, folder)
     if [cell["hash"] for cell in old["cells"]] != [cell["hash"] for cell in new["cells"]]:
         raise RunFolderError(
             f"{folder}: --resume: a file that the scenario names is another than when this run began. Run it into "
-            "another --out, or bring the file back."
+            "another folder, or bring the file back."
         )
 
 
@@ -198,7 +199,7 @@ def check_version(old: Mapping[str, Any], folder: Path) -> None:
     if old["engine_version"] != provenance.engine_version():
         raise RunFolderError(
             f"{folder}: begun by tcpknee {old['engine_version']}; this is {provenance.engine_version()}, whose "
-            "results may differ. Run it again into another --out."
+            "results may differ. Run it again into another folder."
         )
 
 

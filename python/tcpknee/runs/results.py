@@ -168,7 +168,15 @@ class Run:
         failed = {cell for cell, count in ended.items() if count == self.meta["repeat"]}
         looking = self.meta.get("ending", {}).get("until_decided", False)
         return summary.summarise(
-            self.flows, queue, self.meta["cells"], programs, cpu, host_costs, failed, looking=looking
+            self.flows,
+            queue,
+            self.meta["cells"],
+            programs,
+            cpu,
+            host_costs,
+            failed,
+            looking=looking,
+            repeat=self.meta["repeat"],
         )
 
     @cached_property

@@ -402,7 +402,7 @@ class Store:
                 whose = f"another build of {whose}"
             raise RunFolderError(
                 f"{self.url}/{_file(LAST, part)}: written by {whose}; this is tcpknee {self._build['tcpknee']}, "
-                "whose results may differ. Remove it, or run into another --out."
+                "whose results may differ. Remove it, or run into another folder."
             )
         if about["scenario_sha256"] != self._scenario:
             raise RunFolderError(

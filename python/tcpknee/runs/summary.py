@@ -111,13 +111,14 @@ def summarise(
     failed: Set[int] = frozenset(),
     *,
     looking: bool = False,
+    repeat: int = 1,
 ) -> Summary:
     """Summary of a run's tables; `cells` as in `run.json`. A column of `flows` is read at a time, and of `queue` its
     columns `groups.OF_QUEUE` are taken a few rows at a time.
 
     Without `queue` no use of the link; `programs` gives groups of external programs what those measured themselves;
     `cpu` and `host_costs` give cells what their hosts spent. `failed`: the cells of which every repetition did.
-    `looking`: repetitions were added until the verdicts were decided.
+    `looking`: repetitions were added until the verdicts were decided. `repeat`: how many a cell has in the end.
     """
     by_cell = {int(cell["index"]): cell for cell in cells}
     of_flows = groups.of_flows(flows, by_cell, programs)
@@ -127,7 +128,7 @@ def summarise(
     pairs = list(_pairs(found))
     summary = Summary(found, totals, compare(pairs, REPETITION, looking=looking), over_paths(pairs))
     ran = set(programs["cell"].to_pylist()) if programs is not None else set()
-    return replace(summary, warnings=_warnings(summary, by_cell, ran, failed))
+    return replace(summary, warnings=_warnings(summary, by_cell, ran, failed, repeat))
 
 
 def is_decided(flows: pa.Table, cells: Sequence[Mapping[str, Any]], programs: pa.Table | None = None) -> bool:
@@ -247,13 +248,17 @@ def _total(cell: Mapping[str, Any], part: groups.Part) -> Total:
     return Total(part.cell, dict(cell["axes"]), part.reps, part.values, known)
 
 
-def _warnings(summary: Summary, by_cell: Mapping[int, Mapping[str, Any]], ran: Set[int], failed: Set[int]) -> list[str]:
-    """`ran`: the cells in which programs ran; `failed`: those of which every repetition did."""
+def _warnings(
+    summary: Summary, by_cell: Mapping[int, Mapping[str, Any]], ran: Set[int], failed: Set[int], repeat: int
+) -> list[str]:
+    """`ran`: the cells in which programs ran; `failed`: those of which every repetition did; `repeat`: as many
+    repetitions has a cell in the end."""
     found, verdicts = summary.groups, summary.shown
     counts = {len(group.reps) for group in found}
     lines = []
     if counts == {1} and not summary.over_paths:
-        lines.append("One repetition: no intervals and no verdicts; `repeat = 5` in the scenario would give them.")
+        give = "`repeat = 5` in the scenario" if repeat == 1 else f"all {repeat} of the scenario"
+        lines.append(f"One repetition: no intervals and no verdicts; {give} would give them.")
     elif len(counts) > 1:
         lines.append(f"Cells have between {min(counts)} and {max(counts)} repetitions: the run is not complete.")
     if counts and min(counts) > 1 and all(m.identical for group in found for m in group.metrics.values()):
