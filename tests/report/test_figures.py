@@ -11,6 +11,7 @@ import altair as alt
 import pytest
 
 import synthetic
+import tcpknee
 from tcpknee import _core, pages
 from tcpknee.errors import UsageError
 from tcpknee.pages import export, over_axes, palette
@@ -133,6 +134,9 @@ def test_unknown_endings_are_refused(case, tmp_path):
 def test_a_condition_that_is_not_there_is_refused(case, tmp_path):
     with pytest.raises(UsageError, match="condition: got 9; expected 0 to 8: 0 is RTT 20ms, loss 0%, 1 is "):
         pages.save(case("matrix"), "timeseries", tmp_path / "x.svg", condition=9)
+    for condition in (9, -1):
+        with pytest.raises(UsageError, match=f"condition: got {condition}; expected 0 to 8: 0 is RTT 20ms"):
+            tcpknee.figure(case("matrix"), "timeseries", condition=condition)
 
 
 def test_a_condition_of_a_figure_that_shows_all_is_refused(case, tmp_path):

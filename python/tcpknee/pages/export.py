@@ -54,11 +54,6 @@ def spec(
     found = written(lambda: figure.chart(run, layout))
     found["config"] = theme.config(layout=layout)
     if data and hasattr(figure, "data"):
-        if not 0 <= condition < len(run.conditions):
-            last = len(run.conditions) - 1
-            named = ", ".join(f"{found.index} is {found.label}" for found in run.conditions[:12])
-            more = f", and {last - 11} more" if last > 11 else ""
-            raise UsageError(f"condition: got {condition}; expected 0 to {last}: {named}{more}.")
         sets = figure.data(run, run.conditions[condition])
         if isinstance(run, ReportRun) and figure.name == "timeseries" and run.series.as_bands:
             # Single flows are for the page's reader to call up; paper shows the bands.
@@ -81,7 +76,7 @@ def written(draw: Callable[[], Any]) -> dict[str, Any]:
 
 
 def check_applies(run: ReportRun | Observed | Cohorts, figure: Any, condition: int = 0) -> None:
-    """Raises UsageError: the figure has nothing to show of it, or no conditions to choose from."""
+    """Raises UsageError: the figure has nothing to show of it, no conditions to choose from, or not that one."""
     if isinstance(run, Observed) and figure not in OF_DATASETS:
         named = ", ".join(one.name for one in OF_DATASETS)
         raise UsageError(
@@ -96,6 +91,11 @@ def check_applies(run: ReportRun | Observed | Cohorts, figure: Any, condition: i
             f'condition: got {condition} for the figure "{figure.name}", which shows every condition; expected no '
             "--condition beside it."
         )
+    if condition and not 0 <= condition < len(run.conditions):
+        last = len(run.conditions) - 1
+        named = ", ".join(f"{found.index} is {found.label}" for found in run.conditions[:12])
+        more = f", and {last - 11} more" if last > 11 else ""
+        raise UsageError(f"condition: got {condition}; expected 0 to {last}: {named}{more}.")
 
 
 def empty_sets(found: Any) -> dict[str, list[Any]]:
