@@ -135,6 +135,18 @@ def test_one_repetition_of_several_is_told_from_one_alone(run: tcpknee.Run) -> N
     assert said.endswith("`repeat = 5` in the scenario would give them.")
 
 
+def test_a_ratio_of_json_is_b_over_a_whoever_is_greater() -> None:
+    run = tcpknee.run(SMALL.replace('["cubic", "bbr1"]', '["bbr1", "cubic"]'))
+    values = {group.algorithm: group.values for group in run.summary.groups}
+    ratios = [verdict for verdict in run.json()["verdicts"] if "ratio" in verdict]
+    for verdict in ratios:
+        a, b = (values[verdict[side]][verdict["metric"]] for side in "ab")
+        assert verdict["ratio"]["mean"] == pytest.approx(np.exp(np.log(b / a).mean()))
+    [goodput] = [verdict for verdict in ratios if verdict["metric"] == "goodput_bits_per_sec"]
+    assert (goodput["a"], goodput["b"]) == ("bbr1", "cubic") and goodput["ratio"]["mean"] < 1
+    assert goodput["text"].startswith("goodput: bbr1 is 1.")
+
+
 def test_workers_change_nothing_in_memory(run: tcpknee.Run) -> None:
     assert tcpknee.run(SMALL, workers=1).samples.arrow().equals(run.samples.arrow())
 

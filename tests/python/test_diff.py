@@ -230,6 +230,7 @@ def test_text_shows_what_differs_and_all_of_it_on_demand(made: Made) -> None:
     few, everything = knee(run, run).output, knee(run, run, "--all").output
     assert few.count("goodput") == 3 and "srtt" not in few  # once a group, and in the sentence
     assert "srtt p99, ms" in everything and "left out" not in everything
+    assert "A and B are arithmetic means, B / A is that of geometric means" in few
     hidden = int(re.search(r"(\d+) comparisons left out", few)[1])  # type: ignore[index]
     assert hidden == len(tcpknee.diff(run, run).verdicts) - 2
 

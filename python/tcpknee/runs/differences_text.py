@@ -50,6 +50,7 @@ _DIFFERENT = ("better", "worse", "higher", "lower")
 
 _READ = (
     "B / A with its 95 % interval over repetitions; with a sign B - A, where some value is 0.",
+    "A and B are arithmetic means, B / A is that of geometric means: they may differ.",
     "none shown: the interval holds equality. too wide: it could not decide 5 % either.",
     "single: one repetition, no interval.",
 )

@@ -410,7 +410,8 @@ def _cells(run: Run) -> Iterator[dict[str, Any]]:
 
 
 def verdict_json(verdict: Verdict, units: str = "repetitions") -> dict[str, Any]:
-    """The entry of `--json`; `units`: what its evidence is counted in."""
+    """The entry of `--json`; `units`: what its evidence is counted in. `ratio` is b / a and `difference` b - a, also
+    where `text` names b first."""
     return {
         "metric": verdict.metric,
         "a": verdict.a,
