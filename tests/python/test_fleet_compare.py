@@ -53,6 +53,26 @@ def test_every_verdict_says_at_which_adoption_it_holds(drawn: Path) -> None:
     assert f"bbr1 against cubic, at {share:.0f} % adoption of bbr1:" in str(found)
 
 
+def test_a_metric_that_is_another_one_by_name_is_no_comparison_of_its_own(tmp_path: Path) -> None:
+    columns = fleet(20_000, rate=1.02, retrans=1.02)
+    alone = fleets.compare(written(tmp_path / "alone", columns))
+    twice = fleets.compare(written(tmp_path / "twice", {**columns, "loss_pct": columns["retransmit_pct"]}))
+    assert twice.verdict("loss_pct").same_as is not None
+    assert twice.verdict("loss_pct").p_adjusted == twice.verdict("retransmit_pct").p_adjusted
+    assert [one.p_adjusted for one in twice.verdicts if not one.same_as] == [one.p_adjusted for one in alone.verdicts]
+    [told] = [one for one in twice.as_json()["verdicts"] if one["same_as"]]
+    assert (told["metric"], told["same_as"]) == ("loss_pct", "retransmit_pct")
+    counted = f"corrected for {len(alone.verdicts)} comparisons"
+    one, other = (" ".join(str(found).split()) for found in (alone, twice))
+    assert counted in one and counted in other
+    assert "each pair is one comparison: lost is retransmitted." in other and "each pair" not in one
+
+
+def test_the_text_says_of_each_metric_which_statistic_is_compared(drawn: Path) -> None:
+    text = str(fleets.compare(drawn))
+    assert "retransmitted mean %" in text and "smoothed RTT P50 ms" in text
+
+
 def test_the_text_has_at_most_100_columns_and_verdicts_before_quantiles(drawn: Path) -> None:
     lines = str(fleets.compare(drawn, strata=["rtt", "rate"], reweight="rtt")).splitlines()
     assert max(map(len, lines)) <= 100

@@ -32,6 +32,7 @@ def lines(found: Comparison) -> Iterator[str]:
         own = [one for one in found.verdicts if one.cohort == cohort and _is_seen(found, one.metric)]
         yield from _verdicts(found, own) if own else ["  No metric to compare: none is known of both, or all are 0."]
         yield from _wrapped(_p_values(own), indent="  ")
+        yield from _wrapped(_same(own), indent="  ")
         yield from _further(found, cohort)
     yield from _values(found)
     zero = [metric.label for metric in found.metrics if not _is_seen(found, metric)]
@@ -99,6 +100,12 @@ def _p_values(listed: list[Verdict]) -> str:
         f"{one.metric.label} {_p(one.p_value)}, {_p(one.p_adjusted)}" for one in listed if one.p_value == one.p_value
     ]
     return f"  p alone, and among all comparisons: {'; '.join(told)}." if told else ""
+
+
+def _same(listed: list[Verdict]) -> str:
+    """Which metrics are others by another name here; "" where none is."""
+    told = [f"{one.metric.label} is {one.same_as.label}" for one in listed if one.same_as is not None]
+    return f"  The same in every connection, so that each pair is one comparison: {'; '.join(told)}." if told else ""
 
 
 def _p(value: float) -> str:
@@ -194,15 +201,16 @@ def _how(found: Comparison) -> str:
         else "how many clusters of each cohort would show that difference four times of five; more connections of the "
         "same clusters help little"
     )
+    count = sum(one.same_as is None for one in found.verdicts)
     return (
         f"Unit of inference: {found.clusters}. Intervals are 95 %, of a bootstrap over clusters; verdicts are "
-        f"corrected for {human.counted(len(found.verdicts), 'comparison')} (Benjamini-Hochberg, 5 %). {_sure(found)}: "
+        f"corrected for {human.counted(count, 'comparison')} (Benjamini-Hochberg, 5 %). {_sure(found)}: "
         f"{sure}. ±: half of an interval's width."
     )
 
 
 def _name(metric: Metric) -> str:
-    return f"{metric.label} {'' if metric.middle == 'mean' else metric.middle}".rstrip()
+    return f"{metric.label} {metric.middle}"
 
 
 def _share(share: float) -> str:

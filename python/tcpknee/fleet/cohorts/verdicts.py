@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from tcpknee import human
 from tcpknee.fleet.statistics import (
     Interval,
@@ -47,6 +49,8 @@ class Verdict:
     margin: float
     no_worse: str
     p_adjusted: float = math.nan
+    same_as: Metric | None = None
+    """The metric of an earlier verdict whose values are the same in every connection: one comparison with it."""
 
     @property
     def is_relative(self) -> bool:
@@ -121,6 +125,7 @@ class Verdict:
             "ratio": interval_json(self.ratio),
             "p_value": number(self.p_value),
             "p_adjusted": number(self.p_adjusted),
+            "same_as": None if self.same_as is None else self.same_as.name,
             "least_detectable": number(self.least),
             **needed,
             "non_inferiority": {"margin": self.margin, "verdict": self.no_worse},
@@ -135,16 +140,33 @@ def judge(
     margin: float,
     seed: int,
 ) -> list[Verdict]:
-    """Verdicts of every cohort but the first, which is the baseline; corrected over all of them."""
+    """Verdicts of every cohort but the first, which is the baseline; corrected over all of them, among which metrics of
+    the same values count once."""
     baseline, *others = tallies
     found = []
     for cohort in others:
+        seen: dict[Metric, tuple[Tally, Tally]] = {}
         for metric in metrics:
             a, b = tallies[cohort].get(metric.name), tallies[baseline].get(metric.name)
             if a is not None and b is not None and a.rows and b.rows:
-                found.append(_verdict(metric, cohort, baseline, a, b, adoption[cohort], margin=margin, seed=seed))
-    corrected = adjust([verdict.p_value for verdict in found])
-    return [replace(verdict, p_adjusted=float(p)) for verdict, p in zip(found, corrected, strict=True)]
+                one = _verdict(metric, cohort, baseline, a, b, adoption[cohort], margin=margin, seed=seed)
+                same_as = next((other for other, (c, d) in seen.items() if _are_same(a, c) and _are_same(b, d)), None)
+                found.append(replace(one, same_as=same_as))
+                seen[metric] = (a, b)
+    own = [verdict for verdict in found if verdict.same_as is None]
+    corrected = adjust([verdict.p_value for verdict in own])
+    adjusted = {(one.cohort, one.metric): float(p) for one, p in zip(own, corrected, strict=True)}
+    return [replace(one, p_adjusted=adjusted[one.cohort, one.same_as or one.metric]) for one in found]
+
+
+def _are_same(one: Tally, other: Tally) -> bool:
+    """Are they of the same values, of which some are not 0? Sums may have been made in another order."""
+    return (
+        bool(one.total.any())
+        and one.rows == other.rows
+        and all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("keys", "row", "bin", "count"))
+        and np.allclose(one.total, other.total, rtol=1e-9, atol=0)
+    )
 
 
 def _verdict(
