@@ -62,6 +62,14 @@ def test_fails(assertion: str) -> None:
     assert verdict(assertion) == "fails"
 
 
+def test_a_metric_without_a_value_says_what_it_would_need() -> None:
+    table, cells = compared(RATES)
+    found = outcome('total[flow.0.algorithm="bbr1"].jain > 0.1', summarise(table, None, cells), cells)
+    assert found.verdict == "undecided"
+    assert found.detail.startswith('no repetition has a value that is known; total[flow.0.algorithm="bbr1"].jain needs')
+    assert "two flows or more that last, and transfers that come and go are none of these" in found.detail
+
+
 def test_an_interval_that_holds_both_outcomes_is_undecided_and_does_not_pass() -> None:
     table, cells = compared(RATES)
     found = outcome("bbr1.goodput / cubic.goodput >= 21", summarise(table, None, cells), cells)

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from . import written
+from . import metrics, written
 from .expressions import Chain, Meanings, Problem, Quantity, Term, check_dimensions, parse, terms_in, terms_of
 from .stats import FURTHEST_ADVICE, LEAST_TO_ADVISE, Estimate, Unit, ratio, units_for
 
@@ -129,7 +129,7 @@ def _judge(
     limit = 0.0 if other is None else float(other.values[0])
     if found is None or np.isnan(limit):
         missing = "both sides" if other is None else "a value that is known"
-        return "undecided", f"no {unit.one} has {missing}", None, None
+        return "undecided", f"no {unit.one} has {missing}{_why_unknown(chain, values)}", None, None
     # The very interval that is shown decides.
     verdict = decide(chain.operator, found.map(lambda value: sign * (value - limit)))
     spare = sign * (found.mean - limit) / (abs(limit) or 1.0)
@@ -141,6 +141,13 @@ def _judge(
         needed = _needed(shown, limit)
         note = f", so the interval holds both outcomes{_advice(needed, found.n, unit)}"
     return verdict, f"{what} {shown_as_text(shown)}{note}", needed, (spare, found.n)
+
+
+def _why_unknown(chain: Chain, values: Mapping[Term, Quantity]) -> str:
+    """What terms without any value would need, as far as their metrics say it."""
+    unknown = [term for term in terms_of([chain]) if np.isnan(values[term].values).all()]
+    needs = {term: metrics.BY_NAME[term.metric].needs for term in unknown if term.metric in metrics.BY_NAME}
+    return "".join(f"; {term} needs {needed}" for term, needed in needs.items() if needed)
 
 
 def _needed(shown: Quantity, limit: float) -> int | None:

@@ -60,6 +60,8 @@ class Metric:
     better: int = 0
     percentile: float = 0.0
     sizes: Sizes | None = None
+    needs: str = ""
+    """What a cell must have for it to have a value, where that is not plain."""
 
     @property
     def is_time_taken(self) -> bool:
@@ -136,7 +138,15 @@ METRICS: tuple[Metric, ...] = (
 TOTALS: tuple[Metric, ...] = (
     METRICS[0],
     Metric("utilisation", "link used", "share", "pooled", "sent_bytes", 1),
-    Metric("jain", "Jain index", "index", "pooled", "goodput_bits_per_sec", 1),
+    Metric(
+        "jain",
+        "Jain index",
+        "index",
+        "pooled",
+        "goodput_bits_per_sec",
+        1,
+        needs="two flows or more that last, and transfers that come and go are none of these",
+    ),
     Metric("softirq_share_of_busiest_cpu", "softirq on one cpu", "share", "pooled", "softirq_us"),
     Metric("cpu_ns_per_byte", "CPU per byte", "ns", "pooled", "cpu.run_us", -1),
     Metric("cpu_ns_per_request", "CPU per request", "ns", "pooled", "cpu.run_us", -1),
