@@ -147,6 +147,15 @@ def test_a_ratio_of_json_is_b_over_a_whoever_is_greater() -> None:
     assert goodput["text"].startswith("goodput: bbr1 is 1.")
 
 
+def test_retransmitted_handshakes_are_in_total_retrans_and_not_in_bytes_retrans() -> None:
+    """As docs/tables.md has it."""
+    flow = {"algorithm": "cubic", "workload": "web", "load": "1Mbit/s", "sizes": "pareto shape 1.5 from 2kB to 20kB"}
+    path = {"rate": "10Mbit/s", "rtt": "20ms", "loss": "10%"}
+    run = tcpknee.run(duration="5s", path=path, flow=[flow])
+    of_handshakes = [row for row in run.rows("flows").to_pylist() if row["total_retrans"] and not row["bytes_retrans"]]
+    assert of_handshakes and all(row["retransmit_pct"] > 0 for row in of_handshakes)
+
+
 def test_workers_change_nothing_in_memory(run: tcpknee.Run) -> None:
     assert tcpknee.run(SMALL, workers=1).samples.arrow().equals(run.samples.arrow())
 
