@@ -58,6 +58,7 @@ DOORS = {"__init__.py", "__main__.py"}
 
 READERS = {
     "runs.beside",
+    "runs.between_text",
     "runs.drift",
     "runs.engines_text",
     "runs.hosts_text",
