@@ -98,6 +98,17 @@ def test_bbr_without_fq_keeps_a_queue_on_kernels_whose_timer_is_too_fast_for_it(
     assert old_with_fq < 1.1 * new_with_fq
 
 
+def test_dctcp_keeps_a_longer_queue_on_kernels_whose_reductions_do_not_catch_up() -> None:
+    """Linux 5.10.262 and 6.12.117 in virtual time: 42.4 and 26.8 ms behind FQ-CoDel at 50 Mbit/s x 20 ms."""
+    path = '[path]\nrate = "50Mbit/s"\nrtt = "20ms"\nqueue = "fq_codel"\nbuffer = "1000packets"\n'
+    ends = '[receiver]\nalgorithm = "dctcp"\n[[flow]]\nalgorithm = "dctcp"\n'
+    text = f'kernel = ["5.10", "5.15", "6.12"]\nduration = "12s"\nwarmup = "4s"\nrepeat = 1\n{path}{ends}'
+    old, middle, new = tcpknee.run(text).flows["srtt_us_p50"].to_pylist()
+    assert 38_000 < old < 46_000
+    assert 25_000 < middle < 30_000
+    assert 25_000 < new < 30_000
+
+
 def test_a_rule_of_the_host_model_is_not_tried_where_hosts_have_no_costs() -> None:
     run = tcpknee.run(SCENARIO.replace("4s", "1100ms").replace('"1s"', '"0s"'), kernel="6.6")
     found = {changed.rule: diff for changed, diff in rules.alone(run, "6.12", lambda: None)}  # type: ignore[arg-type,return-value]

@@ -4,7 +4,7 @@ mod flow;
 mod host;
 
 pub use flow::FlowSpec;
-pub use host::{GroTable, Host, PacingTimer, RcvbufShare, Reception, SendStamps};
+pub use host::{GroTable, Host, PacingTimer, Prr, RcvbufShare, Reception, SendStamps};
 
 use std::collections::BTreeMap;
 

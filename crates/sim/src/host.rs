@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use knee_path::Backend;
-use knee_scenario::{Cell, Host as Spec, PacingTimer, RcvbufShare, Reception, SendStamps};
+use knee_scenario::{Cell, Host as Spec, PacingTimer, Prr, RcvbufShare, Reception, SendStamps};
 use knee_units::Nanos;
 use knee_units::rng::Lateness;
 
 use crate::event::EndpointId;
 use crate::machine::{MachineConf, Qdisc};
-use knee_tcp::{HostConf, Pacing, Settings, TimerRule};
+use knee_tcp::{HostConf, Pacing, PrrRule, Settings, TimerRule};
 
 /// Descriptors of a veth's ring (Linux, drivers/net/veth.c).
 const VETH_RING_SIZE: u32 = 256;
@@ -127,6 +127,12 @@ impl HostType {
             },
             measures_payload: spec.rcvbuf_share != RcvbufShare::Half,
             grow_skb: spec.grow_skb,
+            prr: match spec.prr {
+                Prr::CatchUp => PrrRule::CatchUp,
+                Prr::OnProgress => PrrRule::OnProgress,
+                Prr::OnRepair => PrrRule::OnRepair,
+                Prr::SlowStart => PrrRule::SlowStart,
+            },
         };
         HostType {
             tcp: HostConf::new(settings, cell.path.mtu_bytes),

@@ -4,6 +4,7 @@
 use knee_cc::{Event, INFINITE_SSTHRESH, Op};
 
 use super::input::{AckFlags, Rexmit};
+use super::prr::PrrRule;
 use super::{CaState, Cx, Endpoint};
 
 impl Endpoint {
@@ -117,16 +118,23 @@ impl Endpoint {
     }
 
     /// tcp_cwnd_reduction(): proportional rate reduction.
-    pub(super) fn reduce_cwnd(&mut self, cx: &Cx, delivered: u32, lost: u32, una_advanced: bool) {
+    pub(super) fn reduce_cwnd(&mut self, cx: &Cx, delivered: u32, lost: u32, flags: &AckFlags) {
         if delivered == 0 || self.cc.prior_cwnd == 0 {
             return;
         }
+        let progresses = flags.una_advanced && lost == 0;
+        let growth = match cx.host.settings.prr {
+            PrrRule::CatchUp => Some(u32::from(progresses)),
+            PrrRule::OnProgress => Some(1).filter(|_| progresses),
+            PrrRule::OnRepair => Some(1).filter(|_| flags.retrans_acked && !flags.lost_retrans),
+            PrrRule::SlowStart => Some(1),
+        };
         let snd_cwnd = self.prr.cwnd(
             delivered,
             self.packets_in_flight(),
             self.cc.snd_ssthresh,
             self.cc.prior_cwnd,
-            una_advanced && lost == 0,
+            growth,
         );
         self.set_cwnd(cx, snd_cwnd);
     }

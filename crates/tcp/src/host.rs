@@ -4,6 +4,7 @@ use knee_kit::odds::unlikely;
 use knee_units::Nanos;
 
 use crate::pacer::TimerRule;
+use crate::prr::PrrRule;
 use crate::segment::Slab;
 
 /// TCP_RTO_MAX
@@ -66,6 +67,8 @@ pub struct Settings {
     pub measures_payload: bool,
     /// Does a packet take what it lacks from the next skb (Linux from 6.10 on)?
     pub grow_skb: bool,
+    /// How the window grows in a reduction.
+    pub prr: PrrRule,
 }
 
 /// Settings of a host, with what follows from them.
@@ -264,6 +267,7 @@ mod tests {
                 payload_share_q8: 128,
                 measures_payload: true,
                 grow_skb: true,
+                prr: PrrRule::CatchUp,
             }
         }
     }

@@ -25,6 +25,8 @@ pub struct AckFlags {
     pub dsacking: bool,
     pub dsack_tlp: bool,
     pub lost_retrans: bool,
+    /// It covers data that was retransmitted.
+    pub retrans_acked: bool,
     /// Data that was never retransmitted, below high_seq, was acked.
     pub orig_sack_acked: bool,
     pub set_xmit_timer: bool,
@@ -372,6 +374,7 @@ impl Endpoint {
                 if likely(!seg.has(SACKED) && !spurious_retrans(echoed_ms, seg)) {
                     self.rack.advance(now_us, min_rtt_us, seg);
                 }
+                flags.retrans_acked |= seg.has(EVER_RETRANS);
                 self.rate.on_delivered(seg, sample);
             });
         flags.orig_sack_acked |= acked.orig_sack_acked;
@@ -481,7 +484,7 @@ impl Endpoint {
             return;
         }
         if unlikely(self.recovery.in_cwnd_reduction()) {
-            self.reduce_cwnd(cx, newly.delivered, newly.lost, flags.una_advanced);
+            self.reduce_cwnd(cx, newly.delivered, newly.lost, flags);
         } else if match unlikely(self.board.reordering() > DEFAULT_REORDERING) {
             // tcp_may_raise_cwnd()
             true => flags.una_advanced || flags.data_acked || flags.data_sacked,

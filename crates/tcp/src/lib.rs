@@ -83,6 +83,7 @@ pub use pacer::TimerRule;
 use peer_window::PeerWindow;
 use probe::Probe;
 use prr::Prr;
+pub use prr::PrrRule;
 use rack::Rack;
 use rate::{RateSampler, Totals};
 pub use receive::Receiver;

@@ -141,7 +141,7 @@ impl Endpoint {
                 self.enter_recovery(cx, false);
                 if !self.has_cong_control {
                     let lost = self.board.lost().wrapping_sub(prior_lost);
-                    self.reduce_cwnd(cx, 1, lost, false);
+                    self.reduce_cwnd(cx, 1, lost, &AckFlags::default());
                 }
             }
             self.retransmit_lost(cx);

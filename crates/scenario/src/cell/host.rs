@@ -15,7 +15,7 @@ use super::{PACING, PACING_SOURCE, Pacing};
 
 mod choices;
 
-pub use choices::{GroTable, PacingTimer, RcvbufShare, Reception, SendStamps};
+pub use choices::{GroTable, PacingTimer, Prr, RcvbufShare, Reception, SendStamps};
 
 const SYSCTL: &str = "Linux 6.18, Documentation/networking/ip-sysctl.rst";
 const NET_SYSCTL: &str = "Linux 6.18, Documentation/admin-guide/sysctl/net.rst";
@@ -269,6 +269,13 @@ keyed! {
             Value("true"),
             "does a packet take what it lacks from the next skb of the send buffer? Linux before 6.10 does not, and sends what is left of an skb alone",
             "Linux 6.10, tcp_grow_skb()",
+        ));
+        pub prr: Prr = simulated(key(
+            "prr",
+            Kind::Name("rule", || Prr::NAMES.to_vec()),
+            Value("catch-up"),
+            "how the window grows while it is being reduced and less is in flight than ssthresh: by what was delivered and not sent for yet, with each ACK and one more while ACKs advance and report no loss (catch-up); by that and one more only while they do (on-progress), only while they cover retransmissions (on-repair), else by what the ACK delivered; or always (slow-start)",
+            "RFC 6937; Linux 9ad084d66619, \"tcp: improve PRR convergence\"; 7e901ee7b6ab; 3759824da87b",
         ));
         pub gro: bool = key(
             "gro",

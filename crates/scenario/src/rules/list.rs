@@ -225,6 +225,28 @@ pub const RULES: &[Rule] = &[
         ],
     ),
     hosts(
+        "prr",
+        "how the window grows while it is being reduced and less is in flight than ssthresh",
+        &[
+            first("slow-start"),
+            change(
+                Release(4, 3),
+                "on-repair",
+                "3759824da87b, \"tcp: PRR uses CRB mode by default and SS mode conditionally\"",
+            ),
+            change(
+                Release(5, 11),
+                "on-progress",
+                "7e901ee7b6ab, \"tcp: avoid slow start during fast recovery on new losses\"",
+            ),
+            change(
+                Release(5, 19),
+                "catch-up",
+                "9ad084d66619, \"tcp: improve PRR convergence\"",
+            ),
+        ],
+    ),
+    hosts(
         "gro_table",
         "where GRO holds packets; for the host model",
         &[
@@ -341,28 +363,6 @@ pub const RULES: &[Rule] = &[
             first("max(2 SRTT, 10 ms)"),
             change(Release(4, 14), "2 SRTT + 2 jiffies", "bb4d991a28cc"),
             change(Release(6, 6), "2 SRTT + 2 ms", "1c2709cfff1d"),
-        ],
-    ),
-    words(
-        "proportional rate reduction",
-        "how fast the window is sent in recovery",
-        &[
-            first("slow start"),
-            change(
-                Release(4, 3),
-                "conservative, slow start where ACKs advance",
-                "3759824da87b",
-            ),
-            change(
-                Release(5, 11),
-                "the same, not after a lost retransmission",
-                "7e901ee7b6ab",
-            ),
-            change(
-                Release(5, 19),
-                "the same, with what was held back before",
-                "9ad084d66619",
-            ),
         ],
     ),
     words(

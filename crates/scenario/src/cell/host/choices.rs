@@ -41,6 +41,20 @@ named! {
 }
 
 named! {
+    /// How the window grows in a reduction, below ssthresh.
+    pub enum Prr {
+        /// It makes up for what was delivered and not sent for.
+        CatchUp = "catch-up",
+        /// The same while ACKs advance and report no loss; else it sends what the ACK delivered.
+        OnProgress = "on-progress",
+        /// The same while ACKs cover retransmissions.
+        OnRepair = "on-repair",
+        /// It makes up with each ACK.
+        SlowStart = "slow-start",
+    }
+}
+
+named! {
     /// How much of the receive buffer is taken for payload.
     pub enum RcvbufShare {
         /// What full packets have shown, half until then.
