@@ -51,16 +51,21 @@ pub fn measure(asked: &PathAsked) -> Result<Measured, String> {
 
 fn connect(far: SocketAddr) -> Result<TcpStream, String> {
     TcpStream::connect_timeout(&far, PATIENCE).map_err(|error| {
-        let hint = match error.kind() {
-            io::ErrorKind::ConnectionRefused => "Nobody listens there, or a firewall says so",
-            io::ErrorKind::TimedOut => {
-                "A firewall drops what comes, or the address is not the host's"
+        let (time, hint) = match error.kind() {
+            io::ErrorKind::ConnectionRefused => {
+                (String::new(), "Nobody listens there, or a firewall says so")
             }
-            _ => "The address is not one that this host reaches",
+            io::ErrorKind::TimedOut => (
+                format!(" within {} s", PATIENCE.as_secs()),
+                "A firewall drops what comes, or the address is not the host's",
+            ),
+            _ => (
+                String::new(),
+                "The address is not one that this host reaches",
+            ),
         };
         format!(
-            "no connection to {far} within {} s: {error}. {hint}; expected the port of data open from this host to that one: open TCP port {} there, fix it with --port, or name another address with --address",
-            PATIENCE.as_secs(),
+            "no connection to {far}{time}: {error}. {hint}; expected the port of data open from this host to that one: open TCP port {} there, fix it with --port, or name another address with --address",
             far.port(),
         )
     })

@@ -124,8 +124,16 @@ impl Side {
                 listened = listen_at(&fd, SocketAddr::new(any, port));
             }
             listened.map_err(|error| {
-                let named = if port == 0 { "a port".into() } else { format!("port {port}") };
-                format!("cannot listen at {named}: {error}. Another program has it, or an earlier run that has not ended; leave --port out, or name another")
+                let named = match port {
+                    0 => "a port".into(),
+                    port => format!("port {port}"),
+                };
+                let hint = match error {
+                    nix::Error::EACCES => "Ports below net.ipv4.ip_unprivileged_port_start are root's there; name a higher one, or leave --port out",
+                    nix::Error::EADDRINUSE => "Another program has it, or an earlier run that has not ended; leave --port out, or name another",
+                    _ => "Leave --port out, or name another",
+                };
+                format!("cannot listen at {named}: {error}. {hint}")
             })?;
             ports.push(Some(port_of(&fd)?));
             listeners.push(Some(fd));
