@@ -28,8 +28,8 @@ table! {
         bytes_sent: Option<i64>, "bytes", "tcp_info.tcpi_bytes_sent", "payload sent, with retransmissions; null: the kernel does not tell";
         bytes_retrans: Option<i64>, "bytes", "tcp_info.tcpi_bytes_retrans", "of those: retransmitted; null: the kernel does not tell";
         data_segs_out: Option<i64>, "segments", "tcp_info.tcpi_data_segs_out", "data segments sent, with retransmissions; null: the kernel does not tell";
-        total_retrans: i64, "segments", "tcp_info.tcpi_total_retrans", "of those: retransmissions";
-        retransmit_pct: Option<f64>, "%", "tcpknee", "total_retrans / data_segs_out; null: the kernel does not tell";
+        total_retrans: i64, "segments", "tcp_info.tcpi_total_retrans", "retransmissions, those of SYN and FIN too, which data_segs_out does not count";
+        retransmit_pct: Option<f64>, "%", "tcpknee", "total_retrans / data_segs_out, to which a retransmitted SYN or FIN counts as well; null: the kernel does not tell";
         path_lost_pkts: Option<i64>, "packets", "tcpknee", "data packets lost by the path's own loss; null: the kernel\'s own emulation does not tell it by flow";
         queue_dropped_pkts: Option<i64>, "packets", "tcpknee", "data packets dropped by the queue; null: the kernel\'s own emulation does not tell it by flow";
         srtt_us_mean: Option<f64>, "us", "tcpknee", "mean smoothed RTT over the steady part's ACKs; on a real kernel, of each sample for the segments received since the last";

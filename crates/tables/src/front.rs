@@ -72,7 +72,7 @@ declare! {
         bytes_sent: I64, "bytes", "payload sent, with retransmissions, likewise";
         bytes_retrans: I64, "bytes", "of those: retransmitted";
         data_segs_out: I64, "segments", "data segments sent, with retransmissions, likewise";
-        total_retrans: I64, "segments", "of those: retransmissions";
+        total_retrans: I64, "segments", "retransmissions, those of SYN and FIN too";
         retransmit_pct: F64, "%", "total_retrans / data_segs_out; at most 100, since retransmissions of SYN and FIN are no data segments";
         loss_pct: F64, "%", "data segments lost / data_segs_out: of a simulated run those that path and queue lost, else retransmissions less those that the receiver called needless (DSACK)";
         delivered: I64, "segments", "segments delivered, likewise";

@@ -19,7 +19,7 @@ table! {
         sacked: i64, "segments", "tcp_info.tcpi_sacked", "of unacked: selectively acked";
         lost: i64, "segments", "tcp_info.tcpi_lost", "of unacked: marked lost";
         retrans: i64, "segments", "tcp_info.tcpi_retrans", "of unacked: retransmitted and not acked";
-        total_retrans: i64, "segments", "tcp_info.tcpi_total_retrans", "retransmissions so far";
+        total_retrans: i64, "segments", "tcp_info.tcpi_total_retrans", "retransmissions so far, those of SYN and FIN too";
         data_segs_out: Option<i64>, "segments", "tcp_info.tcpi_data_segs_out", "data segments sent so far, with retransmissions";
         srtt_us: i64, "us", "tcp_info.tcpi_rtt", "smoothed round-trip time; 0 before the first";
         rttvar_us: i64, "us", "tcp_info.tcpi_rttvar", "round-trip time variation";
