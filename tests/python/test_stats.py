@@ -116,6 +116,13 @@ def test_limits_are_shares_of_the_flows_steady_parts() -> None:
     assert shares == pytest.approx({"cwnd": 0.2, "rwnd": 0, "sndbuf": 0, "pacing": 0.4, "app": 0, "other": 0.4})
 
 
+def test_limits_that_were_counted_for_longer_than_the_run_are_shares_of_that() -> None:
+    rows = [flow(0, 0, 1.0, cwnd_limited_us=9_000_000, pacing_limited_us=1_000_000)]
+    [group] = summarise(flows(rows), None, [cell(0, [], "cubic")]).groups
+    assert (group.limited_by["cwnd"].mean, group.limited_by["pacing"].mean) == pytest.approx((0.9, 0.1))
+    assert group.limited_by["other"].mean == 0
+
+
 def test_completion_percentiles_wait_for_transfers_that_did_not_complete() -> None:
     table = flows(
         [flow(0, 0, 1.0, workload="transfer", completion_us=value) for value in (100, 300, 200, None)]
@@ -375,6 +382,6 @@ def test_a_cell_whose_programs_opened_no_connection_is_not_said_to_lack_a_repeti
     more = [cell(index, [("flow.0.algorithm", name)], name) for index, name in ((1, "reno"), (2, "bbr1"))]
     by_cell = {one["index"]: one for one in [*cells, *more]}
     found = summarise(table, None, list(by_cell.values()))
-    lines = summaries._warnings(found, by_cell, {0, 1}, set())
+    lines = summaries._warnings(found, by_cell, {0, 1}, set(), 2)
     assert any(line.startswith("The programs of 1 of 3 cells opened no connection") for line in lines)
     assert any("1 of 3 cells have no repetition yet" in line for line in lines)

@@ -277,10 +277,13 @@ def _limits(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Fl
     opened, begins, ends = _times(rows, cells)
     has_steady = np.isnan(rows.column("transfer_bytes")) & (begins < ends)
     steady_us = rows.sum((ends - np.where(has_steady, begins, opened)) / 1e3)
+    limited_us = {limit: rows.sum(rows.column(f"{limit}_limited_us")) for limit in LIMITS}
+    # Real hosts end a little later than the scenario says, and what they count goes on until then.
+    steady_us = np.maximum(steady_us, sum(np.nan_to_num(of_limit) for of_limit in limited_us.values()))
     shares = {}
     with np.errstate(divide="ignore", invalid="ignore"):
-        for limit in LIMITS:
-            share = rows.sum(rows.column(f"{limit}_limited_us")) / steady_us
+        for limit, of_limit in limited_us.items():
+            share = of_limit / steady_us
             shares[f"limited_by.{limit}"] = np.where(steady_us > 0, share, np.nan)
     # A kernel that does not tell these (before 4.10) leaves nothing to say of the rest.
     told = [np.nan_to_num(shares[f"limited_by.{limit}"]) for limit in LIMITS]
