@@ -158,7 +158,10 @@ impl World {
         };
         world.announce();
         let events = &mut world.events;
-        events.push(boot_ns + cell.sample_interval.0, Target::Sample);
+        // The last rows are those of the end.
+        if cell.sample_interval < cell.duration {
+            events.push(boot_ns + cell.sample_interval.0, Target::Sample);
+        }
         if cell.warmup > Nanos::ZERO {
             events.push(boot_ns + cell.warmup.0, Target::Warm);
         }
@@ -334,7 +337,6 @@ impl World {
                 self.sample();
                 self.closing.sampled();
                 let next_ns = now_ns + self.cell.sample_interval.0;
-                // The last rows are those of the end.
                 if next_ns - self.boot_ns < self.cell.duration.0 {
                     self.events.push(next_ns, Target::Sample);
                 }
