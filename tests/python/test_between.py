@@ -27,7 +27,7 @@ from tcpknee.pages import engines_page, export, page, summary
 from tcpknee.pages.figures import delay_goodput
 from tcpknee.pages.run import ReportRun
 from tcpknee.remote import helper, transport
-from tcpknee.runs import api, between, between_text, pool
+from tcpknee.runs import api, between, between_text, far_settings, pool
 from tcpknee.runs.folder import RunFolder
 from tcpknee.runs.job import Job
 from tcpknee.runs.pair import Pair
@@ -481,7 +481,7 @@ def test_a_receiver_needs_no_algorithm_that_the_file_does_not_name(tmp_path: Pat
             job=(job := Job(api.parse(text, "f.toml"), text, "f.toml")),
             cells=job.scenario.cells,
             names={"sender": {"cubic": "cubic"}, "receiver": {"cubic": "cubic"}},
-            host_settings=SimpleNamespace(default=lambda _: "bbr"),
+            host_settings=SimpleNamespace(default=lambda _: "bbr", receiver_says=far_settings.names_the_receivers(job)),
         )
         assert between.Hosts._called(hosts, "receiver", 0) == {"cubic": given}
         assert between.Hosts._called(hosts, "sender", 0) == {"cubic": "cubic"}

@@ -318,7 +318,7 @@ def test_programs_get_the_congestion_control_of_a_cell_by_a_route_with_what_else
     assert told == {"sender": {"differs": []}, "receiver": {"differs": []}}
     assert held._wanted(1) == {}
     held._before["receiver"] = there.replace("= cubic", "= reno")
-    held._receiver_says = True
+    held.receiver_says = True
     held._check_congestion(1, told)
     assert told["receiver"] == {"differs": ["receiver: programs run reno, and receiver.algorithm is cubic"]}
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tcpknee import reading, workloads
+from tcpknee import workloads
 from tcpknee.algorithms import for_kernel, naming
 from tcpknee.algorithms.building import Built
 from tcpknee.errors import Cancelled, EngineError, KernelUnsupported, TcpkneeError, UsageError
@@ -28,7 +28,7 @@ from tcpknee.remote.helper import PATIENCE_SEC, SLOWEST_BYTES_PER_SEC, Clock, He
 from tcpknee.remote.transport import LOCAL, source_towards
 
 from . import tables
-from .far_settings import HostSettings
+from .far_settings import HostSettings, names_the_receivers
 from .job import Job
 from .pair import Pair
 
@@ -244,7 +244,7 @@ class Hosts:
     def _called(self, role: str, index: int) -> Mapping[str, str]:
         """What sockets of that host are given for each algorithm; a receiver of which the file says nothing keeps its
         own."""
-        if role == "sender" or _names_the_receivers(self.job, index):
+        if role == "sender" or self.host_settings.receiver_says:
             return self.names[role]
         shown = {name: value for name, value, *_ in self.cells[index]["describe"]}
         return {**self.names[role], shown["receiver.algorithm"]: self.host_settings.default(role)}
@@ -363,8 +363,8 @@ def _names(one: Helper, job: Job) -> dict[str, str]:
     files = {used.name: used.built for used in naming.used_by(job.scenario)}
     found: dict[str, str] = {}
     by_flows: dict[str, str] = {}
+    runs_here = one.role == "sender" or names_the_receivers(job)
     for index in range(len(job.scenario.cells)):
-        runs_here = one.role == "sender" or _names_the_receivers(job, index)
         for name, (builtin, ours, _, of_flow) in job.scenario.variants(index).items():
             if built := files.get(name):
                 found[name] = _loaded_as(built)
@@ -387,12 +387,6 @@ def _loaded_as(built: Built) -> str:
     if built.kind == "kernel":
         return built.name
     return for_kernel.kernel_name(naming.Named(built, built.name))
-
-
-def _names_the_receivers(job: Job, index: int) -> bool:
-    """Whether the file has a `receiver.algorithm`."""
-    scenario = reading.toml(json.loads(job.scenario.write_cell(index))["scenario"])
-    return "algorithm" in scenario.get("receiver", {})
 
 
 def _check_algorithm(one: Helper, called: str, key: str, name: str) -> None:
@@ -460,7 +454,7 @@ def _needs_of_source(job: Job) -> str:
     if "requests" in counts:
         return 'The receiver\'s host connects to it with workload = "request-response"'
     if "programs" in counts:
-        return "Programs are told it, and connect to it"
+        return "Programs get this address and connect to it"
     if job.capture_bytes:
         return "The receiver's packets are captured at the device towards it"
     if job.allow_host_settings or (job.pair and job.pair.netem):

@@ -4,11 +4,12 @@ after. What came of it stands in `told` of the job, which `run.json` keeps of th
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from tcpknee import host_files, workloads
+from tcpknee import host_files, reading, workloads
 from tcpknee.errors import EngineError, UsageError
 from tcpknee.remote import holding, settings
 from tcpknee.remote.helper import Helper
@@ -20,6 +21,12 @@ _SPARE_SEC = 600
 """A host puts everything back by itself so long after the run should have been over, ten times over."""
 
 _MOST_SEC = 7 * 86_400
+
+
+def names_the_receivers(job: Job) -> bool:
+    """Whether the file has a `receiver.algorithm`, which all of its cells have then."""
+    scenario = reading.toml(json.loads(job.scenario.write_cell(0))["scenario"])
+    return "algorithm" in scenario.get("receiver", {})
 
 
 class HostSettings:
@@ -34,14 +41,13 @@ class HostSettings:
     ) -> None:
         """`names`: what each host calls the scenario's algorithms, by its role."""
         self.job, self.names = job, names
+        self.receiver_says = names_the_receivers(job)
         self.pair = {one.role: one for one in pair}
         self.towards = {"sender": addresses["receiver"], "receiver": addresses["sender"]}
         self._stack, self._path = ExitStack(), ExitStack()
         self._holders: dict[str, holding.Holder] = {}
         self._of_cell: dict[str, holding.Holder] = {}
         self._set_for_cell: dict[str, list[settings.Setting]] = {}
-        self._receiver_says = False
-        """Whether the file has a `receiver.algorithm`."""
         self._windows: dict[str, settings.Setting] = {}
         """Routes with an initial window, of a run in which routes give programs their congestion control: a host has
         one route to the other."""
@@ -54,7 +60,6 @@ class HostSettings:
         job, cells = self.job, self.job.scenario.cells
         texts = [job.scenario.write_cell(index) for index in range(len(cells))]
         given = settings.given(cells, texts, job.file)
-        self._receiver_says = "algorithm" in given["receiver"].values
         self._before = self._look()
         told: dict[str, dict[str, Any]] = {
             role: {"settings": text, "files": self.pair[role].ask("recorded")} for role, text in self._before.items()
@@ -165,7 +170,7 @@ class HostSettings:
         if not named:
             return {}
         found = {"sender": next(iter(named.values()))}
-        if self._receiver_says:
+        if self.receiver_says:
             written = {name: value for name, value, *_ in cell["describe"]}["receiver.algorithm"]
             found["receiver"] = self.names["receiver"].get(written, written)
         return found
