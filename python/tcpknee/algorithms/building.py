@@ -118,9 +118,8 @@ def _kind(path: str, sources: Mapping[str, str]) -> str:
 def _header(name: str) -> str:
     """The text of a header of the package; empty where there is none of that name, and for those that define the
     contract itself."""
-    file = HEADERS / name
-    is_ours = PurePosixPath(name).name == name and not name.startswith("cc_") and file.is_file()
-    return file.read_text(encoding="utf-8") if is_ours else ""
+    is_further = _is_ours(name) and not name.startswith("cc_")
+    return (HEADERS / name).read_text(encoding="utf-8") if is_further else ""
 
 
 def _is_ours(name: str) -> bool:
