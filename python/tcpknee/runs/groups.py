@@ -231,8 +231,8 @@ def _rates(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Flo
     each carried in the run's steady part over the whole of that part."""
     opened, begins, ends = _times(rows, cells)
     draws = _which(rows, lambda workload: workload["draws"]) > 0
-    steady = _within(begins, ends, _of_cells(rows, cells, "warmup_ns"), _of_cells(rows, cells, "duration_ns"))
-    of_all = _within(opened, ends, *_span(rows, opened, ends))
+    steady = _overlap(begins, ends, _of_cells(rows, cells, "warmup_ns"), _of_cells(rows, cells, "duration_ns"))
+    of_all = _overlap(opened, ends, *_span(rows, opened, ends))
     part = np.where(draws, steady, np.where(_are_transfers(rows), of_all, 1.0))
     names = ("goodput_bits_per_sec", "throughput_bits_per_sec")
     return {name: rows.column(name) * part for name in names}
@@ -247,7 +247,7 @@ def _share_of_cell(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> Float
     first, last = _span(rows, opened, ends)
     first = np.where(only_transfers, first, _of_cells(rows, cells, "warmup_ns"))
     last = np.where(only_transfers, last, _of_cells(rows, cells, "duration_ns"))
-    return _within(np.where(comes, opened, begins), ends, first, last)
+    return _overlap(np.where(comes, opened, begins), ends, first, last)
 
 
 def _are_transfers(rows: _Rows) -> npt.NDArray[np.bool_]:
@@ -261,7 +261,7 @@ def _span(rows: _Rows, opened: Floats, ends: Floats) -> tuple[Floats, Floats]:
     return np.repeat(first, rows.sizes), np.repeat(last, rows.sizes)
 
 
-def _within(begins: Floats, ends: Floats, first: Floats, last: Floats) -> Floats:
+def _overlap(begins: Floats, ends: Floats, first: Floats, last: Floats) -> Floats:
     """How much of the time from `first` to `last` lies between `begins` and `ends`. What was under way before that is
     taken to have been as fast before as after."""
     with np.errstate(divide="ignore", invalid="ignore"):
