@@ -125,8 +125,8 @@ impl Endpoint {
         let progresses = flags.una_advanced && lost == 0;
         let growth = match cx.host.settings.prr {
             PrrRule::CatchUp => Some(u32::from(progresses)),
-            PrrRule::OnProgress => Some(1).filter(|_| progresses),
-            PrrRule::OnRepair => Some(1).filter(|_| flags.retrans_acked && !flags.lost_retrans),
+            PrrRule::OnProgress => progresses.then_some(1),
+            PrrRule::OnRepair => (flags.retrans_acked && !flags.lost_retrans).then_some(1),
             PrrRule::SlowStart => Some(1),
         };
         let snd_cwnd = self.prr.cwnd(

@@ -59,7 +59,7 @@ pub enum DataMark {
     Capable,
 }
 
-/// What the ends of a connection agree on, the first opens it: with these algorithms and settings of `tcp_ecn`.
+/// What the two ends of a connection agree on, by their algorithms and `tcp_ecn`. The first end opens it.
 pub fn agreed_ecn(
     algorithms: [&knee_cc::Algorithm; 2],
     [of_opener, of_listener]: [u8; 2],
