@@ -253,7 +253,7 @@ def test_a_total_counts_each_flow_for_its_part_of_the_steady_time() -> None:
 
 def test_utilisation_begins_at_the_warm_up_whenever_rows_are_written() -> None:
     # Nothing leaves in the first 2 s, and then all that can, 12.5 MB/s; the warm-up ends at 1 s. Between rows bytes
-    # are taken to have left evenly: the row at 3 s has a second's worth, of which a third counts to the warm-up.
+    # are taken to have left evenly: a third of what the row at 3 s has counts to the warm-up.
     for step, expected in ((1, 8 / 9), (3, (8 - 1 / 3) / 9), (4, (8 - 2 / 4) / 9), (9, (8 - 7 / 9) / 9)):
         times = [*range(0, 10, step), 10]
         queue = pa.Table.from_pylist(

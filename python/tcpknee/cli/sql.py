@@ -72,7 +72,7 @@ def _ask(text: str, folder: Path, *, json: bool, csv: bool, format: str | None, 
 
 
 def _check_names(names: list[str]) -> None:
-    """Raises UsageError: two columns have one name, of which an object would lose the first."""
+    """Raises UsageError: two columns have the same name, and a JSON object keeps only one of them."""
     for name in names:
         if names.count(name) > 1:
             raise UsageError(

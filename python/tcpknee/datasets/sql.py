@@ -269,7 +269,7 @@ def identifier(name: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: dates, intervals and the like as text; null for NaN and infinity, which it has not."""
+    """A value as JSON has it: dates, intervals and the like as text, and null for NaN and infinity."""
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     if isinstance(value, dict):

@@ -268,7 +268,7 @@ def _value(value: Any, where: str) -> str:
         return repr(float(value))
     if isinstance(value, str):
         if _SURROGATE.search(value):
-            raise UsageError(f"{where}: got {value!r}; expected characters, of which a surrogate is a half.")
+            raise UsageError(f"{where}: got {value!r}; expected whole characters; this has half of one (a surrogate).")
         return quoted(value)
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_value(entry, where) for entry in value) + "]"

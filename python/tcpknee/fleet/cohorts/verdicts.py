@@ -160,7 +160,7 @@ def judge(
 
 
 def _are_same(one: Tally, other: Tally) -> bool:
-    """Are they of the same values, of which some are not 0? Sums may have been made in another order."""
+    """Are their values the same, and not all 0? The order of sums may differ."""
     return (
         bool(one.total.any())
         and one.rows == other.rows
