@@ -98,12 +98,12 @@ PROCESSOR_TESTS := tests/house tests/mutants tests/native tests/python tests/rep
 
 .PHONY: long
 long: $(VENV)/.dev ## what searches: the tests of which `make test` runs a fixed sample (a few minutes; docs/ci.md)
-	$(BIN)/pytest -q -n auto -m long --durations 10 $(PROCESSOR_TESTS)
-	$(BIN)/pytest -q $(REAL_TIME) -m long --durations 10 tests/kernel $(PROCESSOR_TESTS:%=--ignore %)
+	$(BIN)/pytest -q -n auto --timeout 7200 -m long --durations 10 $(PROCESSOR_TESTS)
+	$(BIN)/pytest -q $(REAL_TIME) --timeout 7200 -m long --durations 10 tests/kernel $(PROCESSOR_TESTS:%=--ignore %)
 
 .PHONY: test-guest
 test-guest: $(VENV)/.dev ## the engine guest, on a kernel that is built for it: KERNEL=6.12 (a quarter of an hour at first; docs/kernels.md)
-	KERNEL=$(KERNEL) $(BIN)/pytest -q --durations 10 tests/guest
+	KERNEL=$(KERNEL) $(BIN)/pytest -q --timeout 7200 --durations 10 tests/guest
 
 .PHONY: equality
 equality: $(VENV)/.dev ## a million random op sequences per algorithm, host against BPF bytecode (root)
