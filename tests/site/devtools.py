@@ -51,7 +51,9 @@ class Tab:
         while b"\0" not in self._rest:
             ready, _, _ = select.select([self._from], [], [], PATIENCE_SEC)
             assert ready, "the browser says nothing"
-            self._rest += os.read(self._from, 1 << 20)
+            piece = os.read(self._from, 1 << 20)
+            assert piece, "the browser has ended"
+            self._rest += piece
         one, _, self._rest = self._rest.partition(b"\0")
         heard: dict[str, Any] = json.loads(one)
         self._note(heard)
