@@ -190,6 +190,7 @@ def _chart(trace: Trace, series: Connections, sets: dict[str, list[Block]], layo
                 strokeDash=dash,
                 opacity=faded(opacity),
                 tooltip=tooltip,
+                description=alt.Description("connection:N"),
             )
         )
         return [drawn, marks.headroom(found, zero=marks.begins_at_zero(panel))]

@@ -16,13 +16,27 @@
     return values;
   }
 
-  function rows(blocks) {
+  // Of each column the least and the greatest: what axes and legends follow from.
+  function extremes(columns) {
+    const found = new Set();
+    for (const values of columns) {
+      let least = 0, greatest = 0;
+      for (let i = 1; i < values.length; i++) {
+        if (values[i] < values[least]) least = i;
+        if (values[i] > values[greatest]) greatest = i;
+      }
+      found.add(least).add(greatest);
+    }
+    return [...found].sort((a, b) => a - b);
+  }
+
+  function rows(blocks, sketched) {
     const out = [];
     for (const block of blocks) {
       const names = Object.keys(block.v);
       const columns = names.map((name) => column(block.v[name]));
       const count = columns.length ? columns[0].length : 0;
-      for (let i = 0; i < count; i++) {
+      for (const i of sketched && count ? extremes(columns) : Array(count).keys()) {
         const row = { ...block.c };
         for (let k = 0; k < names.length; k++) row[names[k]] = columns[k][i];
         out.push(row);
@@ -32,11 +46,11 @@
   }
 
   // Among bands only the flow that the reader called up is drawn; the queue always is.
-  function setsOf(condition) {
+  function setsOf(condition, sketched) {
     const out = {};
     for (const [name, blocks] of Object.entries(page.conditions[condition].sets)) {
       const single = page.bands && name.startsWith("lines_") && name !== "lines_queue";
-      out[name] = rows(single ? blocks.filter((block) => block.c.series === state.flow) : blocks);
+      out[name] = rows(single ? blocks.filter((block) => block.c.series === state.flow) : blocks, sketched);
     }
     return out;
   }
@@ -105,27 +119,33 @@
     views[entry.name] = result;
   }
 
-  // Labels take room that is known only once drawn, so a figure is fitted in two steps.
+  // Labels take room that is known only once drawn, so a figure is drawn until it fits.
+  async function fit(box, entry, layout, datasets) {
+    const room = box.clientWidth - 2;
+    let factor = entry.factor || Math.max(0.2, (room - 110) / layout.width);
+    let inner = layout.width;
+    await embed(box, entry, layout, factor, datasets);
+    for (let turn = 0; turn < 3; turn++) {
+      const now = widthOf(box);
+      if (!now || (now <= room && now > room - 12)) break;
+      const next = Math.max(0.2, factor + (room - 4 - now) / inner);
+      await embed(box, entry, layout, next, datasets);
+      if (Math.abs(next - factor) > 0.02) inner = (widthOf(box) - now) / (next - factor) || layout.width;
+      factor = next;
+    }
+    entry.factor = factor;
+  }
+
   async function draw(entry) {
     const box = document.querySelector(`[data-figure="${entry.name}"]`);
-    const sets = entry.timed ? setsOf(state.condition) : page.shared;
-    const room = box.clientWidth - 2;
-    const layout = layoutFor(room);
-    const datasets = {};
-    for (const name of namesIn(entry.specs[layout.name])) datasets[name] = sets[name] || page.shared[name] || [];
+    const layout = layoutFor(box.clientWidth - 2);
+    const names = [...namesIn(entry.specs[layout.name])];
+    const datasetsOf = (sets) => Object.fromEntries(
+      names.map((name) => [name, sets[name] || page.shared[name] || []]));
     try {
-      let factor = entry.factor || Math.max(0.2, (room - 110) / layout.width);
-      let inner = layout.width;
-      await embed(box, entry, layout, factor, datasets);
-      for (let turn = 0; turn < 3; turn++) {
-        const now = widthOf(box);
-        if (!now || (now <= room && now > room - 12)) break;
-        const next = Math.max(0.2, factor + (room - 4 - now) / inner);
-        await embed(box, entry, layout, next, datasets);
-        if (Math.abs(next - factor) > 0.02) inner = (widthOf(box) - now) / (next - factor) || layout.width;
-        factor = next;
-      }
-      entry.factor = factor;
+      // Thousands of rows are drawn once, at the width that their extremes fit.
+      if (entry.timed && !entry.factor) await fit(box, entry, layout, datasetsOf(setsOf(state.condition, true)));
+      await fit(box, entry, layout, datasetsOf(entry.timed ? setsOf(state.condition, false) : page.shared));
       box.dataset.times = Number(box.dataset.times || 0) + 1;
     } catch (error) {
       console.error(entry.name, error);

@@ -80,6 +80,8 @@ def chart(run: ReportRun | Observed, layout: Layout) -> Any:
     legend = marks.line_legend(names, layout) if len(names) <= 2 * LINES_AT_MOST else None
     colour = alt.Color(f"{key}:N", scale=alt.Scale(domain=names, range=inks), legend=legend)
     dash = alt.StrokeDash(f"{key}:N", scale=alt.Scale(domain=names, range=dashes), legend=legend)
+    # Unless told, each of thousands of points makes a sentence of all its fields, and a line reads its first one out.
+    spoken = alt.Description(f"{key}:N")
     chosen = alt.selection_point(name="chosen", fields=[key], bind="legend", toggle="true")
     zoom = alt.selection_interval(
         name="zoom", encodings=["x"], bind="scales", zoom="wheel![event.shiftKey]", translate=True
@@ -106,28 +108,34 @@ def chart(run: ReportRun | Observed, layout: Layout) -> Any:
                     y2="high:Q",
                     color=colour,
                     opacity=faded(0.14),
+                    description=spoken,
                 ),
                 bands.mark_area(opacity=0.3, interpolate="step-after").encode(
                     y=alt.Y("q1:Q"),
                     y2="q3:Q",
                     color=colour,
                     opacity=faded(0.3),
+                    description=spoken,
                 ),
                 bands.mark_line(strokeWidth=1.6, interpolate="step-after", clip=True).encode(
-                    y=y, color=colour, strokeDash=dash, opacity=faded(1.0), tooltip=tooltip
+                    y=y, color=colour, strokeDash=dash, opacity=faded(1.0), tooltip=tooltip, description=spoken
                 ),
             ]
         found = alt.NamedData(name=f"lines_{panel.name}")
         lines = alt.Chart(found).encode(x=x, y=y, detail="series:N")
         style = {"strokeWidth": 1.2, "interpolate": "step-after", "clip": True}
         if series.as_bands and panel.table == "samples":
-            layers.append(lines.mark_line(**style, color="#E69F00").encode(tooltip=[alt.Tooltip("series:N")]))
+            layers.append(
+                lines.mark_line(**style, color="#E69F00").encode(
+                    tooltip=[alt.Tooltip("series:N")], description=alt.Description("series:N")
+                )
+            )
         else:
             # Between two samples of a recording may be minutes: a point says where there is a row.
             points = {"point": {"size": 14, "filled": True}} if run.is_sparse else {}
             layers.append(
                 lines.mark_line(**style, **points).encode(
-                    color=colour, strokeDash=dash, opacity=faded(1.0), tooltip=tooltip
+                    color=colour, strokeDash=dash, opacity=faded(1.0), tooltip=tooltip, description=spoken
                 )
             )
         # Behind those that have both axes: the zoom is by the axes of the first layer.
