@@ -174,12 +174,12 @@ def tables_of(folder: Path) -> dict[str, bytes]:
     return {name: (folder / f"{name}.parquet").read_bytes() for name in of_engine("sim")}
 
 
-def tables_by_one_process(scenario: str, folder: Path) -> dict[str, bytes]:
-    """The tables of a run of that text in this empty folder, which nothing interrupts."""
+def run_by_one_process(scenario: str, folder: Path) -> None:
+    """A run of that text, in the folder `run` of this new one, which nothing interrupts."""
+    folder.mkdir()
     (folder / "scenario.toml").write_text(scenario)
     ended = knee("run", "scenario.toml", "--out", "run", "-q", cwd=folder)
     assert ended.code == 0, ended.err
-    return tables_of(folder / "run")
 
 
 def refused(ended: Ended, *parts: str) -> None:

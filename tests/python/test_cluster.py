@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from dask_here import Dask, block_of, dask, make_key
-from support import SMALL, Ended, knee, spawn, tables_by_one_process, tables_of
+from support import SMALL, Ended, knee, spawn, run_by_one_process, tables_of
 from tcpknee import _core
 from tcpknee.errors import ClusterError, RunFolderError, TcpkneeError, UsageError
 from tcpknee.runs import api, cluster, engines, phase, pool, store, tables, units
@@ -28,7 +28,7 @@ from tcpknee.runs.job import Job
 LONG = """\
 title = "Long enough for somebody to die"
 duration = "90s"
-repeat = 40
+repeat = 12
 [path]
 rate = "20Mbit/s"
 rtt = "20ms"
@@ -36,7 +36,7 @@ loss = "0.1%"
 [[flow]]
 algorithm = ["cubic", "reno"]
 """
-UNITS = 80
+UNITS = 24
 
 PLACE = "tcpknee-0123456789ab"
 """Of a session's parts."""
@@ -57,9 +57,9 @@ algorithm = "reno"
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def whole(once: Callable[[str, Callable[[Path], object]], Path]) -> dict[str, bytes]:
     """Tables of LONG by one process."""
-    return tables_by_one_process(LONG, tmp_path_factory.mktemp("whole"))
+    return tables_of(once("cluster", lambda folder: run_by_one_process(LONG, folder)) / "run")
 
 
 @pytest.fixture(scope="module")

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from support import SMALL, Ended, knee, spawn, tables_by_one_process, tables_of
+from support import SMALL, Ended, knee, spawn, run_by_one_process, tables_of
 from tcpknee import interrupts
 from tcpknee.datasets.dataset import Dataset
 
-REPEAT = 60
+REPEAT = 30
 LONG = f"""\
 title = "Long enough to be interrupted"
 duration = "10s"
@@ -35,9 +35,9 @@ algorithm = ["cubic", "reno"]
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def whole(once: Callable[[str, Callable[[Path], object]], Path]) -> dict[str, bytes]:
     """Tables of a run that nothing interrupted."""
-    return tables_by_one_process(LONG, tmp_path_factory.mktemp("whole"))
+    return tables_of(once("interrupt", lambda folder: run_by_one_process(LONG, folder)) / "run")
 
 
 def interrupt(folder: Path, number: int) -> subprocess.Popen[str]:
@@ -127,7 +127,7 @@ def test_a_killed_run_is_taken_up_from_its_parts(tmp_path: Path, whole: dict[str
     run = tmp_path / "run"
     assert json.loads((run / "run.json").read_text())["status"] == "interrupted"
     assert not (run / "flows.parquet").exists()
-    (run / "parts" / ".c000001-r0059.flows.parquet.0123456789abcdef.tmp").write_bytes(b"half of one")
+    (run / "parts" / ".c000001-r0029.flows.parquet.0123456789abcdef.tmp").write_bytes(b"half of one")
     ended = knee("run", "long.toml", "--resume", "--out", "run", "-q", "--workers", "1", cwd=tmp_path)
     assert ended.code == 0, ended.err
     assert tables_of(run) == whole
