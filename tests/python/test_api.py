@@ -263,7 +263,10 @@ def test_errors_are_of_one_family(tmp_path: Path) -> None:
         (lambda run: tcpknee.run(SMALL, workers="2"), "workers: got '2'; expected a whole number"),
         (lambda run: tcpknee.run(SMALL, workers=1.5), r"workers: got 1\.5; expected a whole number"),
         (lambda run: tcpknee.run(SMALL, workers=True), "workers: got True; expected a whole number"),
-        (lambda run: tcpknee.run(title="a\ud800b", duration="1s"), r"title: got 'a\\ud800b'; expected whole characters"),
+        (
+            lambda run: tcpknee.run(title="a\ud800b", duration="1s"),
+            r"title: got 'a\\ud800b'; expected whole characters",
+        ),
         (
             lambda run: tcpknee.sql("select 1", run),
             r"folder: got <tcpknee run .*; expected the path .*run\.dataset\.sql",

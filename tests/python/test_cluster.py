@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from dask_here import Dask, block_of, dask, make_key
-from support import SMALL, Ended, knee, spawn, run_by_one_process, tables_of
+from support import SMALL, Ended, knee, run_by_one_process, spawn, tables_of
 from tcpknee import _core
 from tcpknee.errors import ClusterError, RunFolderError, TcpkneeError, UsageError
 from tcpknee.runs import api, cluster, engines, phase, pool, store, tables, units

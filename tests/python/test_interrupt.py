@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from support import SMALL, Ended, knee, spawn, run_by_one_process, tables_of
+from support import SMALL, Ended, knee, run_by_one_process, spawn, tables_of
 from tcpknee import interrupts
 from tcpknee.datasets.dataset import Dataset
 
