@@ -117,10 +117,9 @@ def _in_kernel(named: naming.Named) -> Finding:
         return Finding(asked, None, "because it takes root")
     from tcpknee.algorithms import for_kernel
 
-    own = str(_core.load_algorithm(named.built.so_path, named.built.digest, named.name)["kernel_name"])
-    there = _AVAILABLE.read_text(encoding="utf-8").split()
+    called = for_kernel.kernel_name(named)
     # To load it again would replace what somebody uses, and to unload it take that away.
-    if called := next((name for name in (own, f"knee_{named.name}"[: naming.MOST_KERNEL_NAME]) if name in there), None):
+    if called in _AVAILABLE.read_text(encoding="utf-8").split():
         return Finding(asked, None, f"because {called} is loaded: knee unload {named.name} takes it out")
     try:
         for_kernel.add(named)
