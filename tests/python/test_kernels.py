@@ -284,6 +284,16 @@ def test_what_is_no_source_is_refused_by_name(tree: Path, text: str, said: str) 
         add(text.format(tree=tree))
 
 
+def test_a_release_that_nobody_has_leaves_no_folder(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere(version: str, into: Path) -> Path:
+        raise KernelUnsupported(f"kernel {version}: no suite of Debian has linux-source-{version}.")
+
+    monkeypatch.setattr(building.debian, "package", nowhere)
+    with pytest.raises(KernelUnsupported, match=r"no suite of Debian has linux-source-9\.99"):
+        add("9.99")
+    assert not list((cache.home() / ".work").iterdir())
+
+
 def test_a_tree_that_is_too_old_is_refused(tree: Path) -> None:
     (tree / "Makefile").write_text(MAKEFILE.format(4, 19))
     with pytest.raises(KernelUnsupported, match=r"is Linux 4\.19; expected 5\.4 or newer"):

@@ -42,6 +42,7 @@ TOOLS = {
 """Commands that a build needs, and the last two the guests that run here, and their packages in Debian and Ubuntu."""
 
 _HEADERS = {Path("/usr/include/stdio.h"): "libc6-dev"}
+_LOCK = ".lock"
 _MOST_LINES = 20
 """Of a compiler that stand in an error."""
 
@@ -159,7 +160,12 @@ def add(what: str, *, name: str | None = None, package: Path | None = None, phas
             folder.mkdir(mode=0o700, exist_ok=True)
             cache.check_own(folder)
         with _locked(work, what):
-            return _add(tree, what, called, package, new, work, phase)
+            try:
+                return _add(tree, what, called, package, new, work, phase)
+            finally:
+                # No source was found.
+                if [one.name for one in work.iterdir()] == [_LOCK]:
+                    shutil.rmtree(work)
     finally:
         shutil.rmtree(new, ignore_errors=True)
 
@@ -231,7 +237,7 @@ def _text(path: Path) -> str | None:
 
 @contextmanager
 def _locked(work: Path, what: str) -> Iterator[None]:
-    lock = _core.Folder(work, make=False).lock(".lock")
+    lock = _core.Folder(work, make=False).lock(_LOCK)
     if lock is None:
         raise KernelUnsupported(f"kernel {what}: another process builds it; wait for its end.")
     try:
