@@ -15,9 +15,9 @@ import pytest
 import tcpknee
 from support import knee
 from tcpknee.algorithms import building, kernel_source
-from tcpknee.errors import KernelUnsupported, UsageError
+from tcpknee.errors import KernelUnsupported, ScenarioError, UsageError
 from tcpknee.kernels import cache, modules
-from tcpknee.runs import checking
+from tcpknee.runs import api, checking
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 
@@ -312,6 +312,22 @@ def test_what_the_simulator_does_not_have_is_refused_by_name_and_line(body: str,
         "./tcp_half.c: is of the Linux kernel, and uses what the simulator does not have:"
     )
     assert f"./tcp_half.c:{line}: {said}" in str(refused.value)
+
+
+def test_what_guests_alone_can_run_has_its_name_and_its_parameters_and_is_refused_elsewhere() -> None:
+    path = half("static bool fast;\nmodule_param_named(quick, fast, bool, 0644);", "u32 f(void) { return absent(1); }")
+    text = f'{PATH}algorithm = "{path}"\nhalf.beta = 300\nhalf.quick = true\n'
+    scenario = api.parse(text, "<text>", in_guests_alone=True)
+    assert [flow["algorithm"] for flow in scenario.cells[0]["flows"]] == ["half"]
+    with pytest.raises(ScenarioError, match=r"half\.gain"):
+        api.parse(f"{text}half.gain = 1\n", "<text>", in_guests_alone=True)
+    for otherwise in ({}, {"engine": "kernel"}):
+        with pytest.raises(UsageError, match=r"uses absent\(\)\nA guest's kernel may have it: --engine guest"):
+            tcpknee.run(text, **otherwise)
+    nameless = Path(path).read_text(encoding="utf-8").replace('"half",', "HALF_NAME,")
+    Path(path).write_text(f'#define HALF_NAME "half"\n{nameless}', encoding="utf-8")
+    with pytest.raises(UsageError, match=r"uses absent\(\)$"):
+        api.parse(text, "<text>", in_guests_alone=True)
 
 
 def test_an_error_of_the_language_is_told_by_its_line() -> None:

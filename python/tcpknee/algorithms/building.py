@@ -54,14 +54,19 @@ class Built:
     may_be_quoted: bool = True
 
 
-def build(path: str, *, read: ReadFile = reading.program, at: str | None = None) -> Built:
-    """The algorithm of a file, from the cache where it is there. `at`: where the file is, if not at `path`. Raises
-    `UsageError`, whose text has the compiler's words on the user's own lines."""
+def build(
+    path: str, *, read: ReadFile = reading.program, at: str | None = None, in_guests_alone: bool = False
+) -> Built:
+    """The algorithm of a file, from the cache where it is there. `at`: where the file is, if not at `path`.
+    `in_guests_alone`: one of the kernel may use what the simulator does not have. Raises `UsageError`, whose text has
+    the compiler's words on the user's own lines."""
     sources, may_be_quoted = gather(path, at or path, read)
-    return of_sources(path, sources, may_be_quoted=may_be_quoted)
+    return of_sources(path, sources, may_be_quoted=may_be_quoted, in_guests_alone=in_guests_alone)
 
 
-def of_sources(path: str, sources: Mapping[str, str], *, may_be_quoted: bool = True) -> Built:
+def of_sources(
+    path: str, sources: Mapping[str, str], *, may_be_quoted: bool = True, in_guests_alone: bool = False
+) -> Built:
     """The same of texts that are known."""
     for name in sources:
         text.refuse_name(path, name, may_be_quoted)
@@ -75,7 +80,15 @@ def of_sources(path: str, sources: Mapping[str, str], *, may_be_quoted: bool = T
     if kind == "contract":
         text.refuse_floats(path, sources, may_be_quoted)
     compile_it = kernel_source.shared_object if kind == "kernel" else compiler.shared_object
-    so_path = compile_it(path, in_c, digest, HEADERS, may_be_quoted=may_be_quoted)
+    try:
+        so_path = compile_it(path, in_c, digest, HEADERS, may_be_quoted=may_be_quoted)
+    except UsageError:
+        # The guest's kernel says what is wrong with it.
+        other = kernel_source.stand_in(sources) if kind == "kernel" and in_guests_alone else None
+        if other is None:
+            raise
+        own = _digest(["stand-in", digest])
+        so_path = compile_it(path, {"stand_in.c": other}, own, HEADERS, may_be_quoted=may_be_quoted)
     try:
         about = _core.load_algorithm(so_path, digest)
     except UsageError as error:

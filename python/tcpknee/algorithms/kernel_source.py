@@ -70,6 +70,27 @@ _FIXED = re.compile(
     r"(?:assignment of|increment of|decrement of|cannot assign to) (?:read-only|non-static data|variable) ?"
     r"(?:member|variable)? ?'(?:\w+\.)*(\w+)'"
 )
+_NUMBERS = ("bool", "byte", "short", "ushort", "int", "uint", "long", "ulong", "ullong")
+"""The types of a module's parameters that are numbers."""
+
+_STAND_IN = """\
+#include <linux/module.h>
+#include <net/tcp.h>
+{params}
+static struct tcp_congestion_ops stand_in = {{
+	.name = "{name}",
+	.ssthresh = tcp_reno_ssthresh,
+	.undo_cwnd = tcp_reno_undo_cwnd,
+	.cong_avoid = tcp_reno_cong_avoid,
+}};
+
+static int __init begin(void)
+{{
+	return tcp_register_congestion_control(&stand_in);
+}}
+
+module_init(begin);
+"""
 _UNDEFINED = re.compile(r"(?:(?P<file>[\w./-]+):(?P<line>\d+): )?undefined (?:reference to|symbol:) [`']?(?P<name>\w+)")
 
 
@@ -106,6 +127,24 @@ def shared_object(path: str, sources: Mapping[str, str], digest: str, headers: P
         _compile(path, sources, words, headers, folder, may_be_quoted)
 
     return compiler.cached(sources, words, made_of, compile_in)
+
+
+def stand_in(sources: Mapping[str, str]) -> str | None:
+    """A source with the name and the parameters of one that only its own kernel has what it takes for; None where its
+    text does not tell the name. What it decides is Reno's."""
+    bare = "\n".join(text.without_comments(content, texts=True) for content in sources.values())
+    if (table := re.search(r"\btcp_register_congestion_control\s*\(\s*&\s*(\w+)", bare)) is None:
+        return None
+    fields = re.search(rf"\bstruct\s+tcp_congestion_ops\s+{table[1]}\b[^;{{}}]*=\s*\{{(.*?)\}}\s*;", bare, re.DOTALL)
+    name = re.search(r'\.name\s*=\s*"(\w+)"', fields[1]) if fields else None
+    params = re.findall(r"\bmodule_param(?:_named\s*\(\s*(\w+)\s*,|\s*\()\s*(\w+)\s*,\s*(\w+)\s*,", bare)
+    lines = (
+        f"static {'bool' if kind == 'bool' else 'long'} param_{called or variable};\n"
+        f"module_param_named({called or variable}, param_{called or variable}, {kind}, 0644);"
+        for called, variable, kind in params
+        if kind in _NUMBERS
+    )
+    return _STAND_IN.format(name=name[1], params="\n".join(dict.fromkeys(lines))) if name else None
 
 
 def is_none(error: UsageError, path: str) -> UsageError:
@@ -241,7 +280,11 @@ def _refusal(path: str, sources: Mapping[str, str], said: str, may_be_quoted: bo
     lines = list(absent)
     shown = [line[:500] for line in lines[: compiler.MOST_LINES]]
     more = [f"and {len(lines) - len(shown)} more"] if len(lines) > len(shown) else []
-    return "\n".join([f"{path}: is of the Linux kernel, and uses what the simulator does not have:", *shown, *more])
+    further = (
+        ["A guest's kernel may have it: --engine guest --kernel 6.12 (docs/kernels.md)."] if stand_in(sources) else []
+    )
+    what = f"{path}: is of the Linux kernel, and uses what the simulator does not have:"
+    return "\n".join([what, *shown, *more, *further])
 
 
 def _absent(path: str, sources: Mapping[str, str], said: str) -> Iterator[str]:

@@ -82,8 +82,9 @@ _NO_PATH = re.compile(r"""#[^"'\n]*$|\b[0-9.]+ ?[kKMGT]?i?(?:bit|B)?/s\b""", re.
 """What has a slash in most scenarios that name no file: comments, and rates."""
 
 
-def of_scenario(text: str, file: str, read: ReadFile) -> list[Named]:
-    """The algorithms that a scenario of that file names by path, compiled and loaded. Raises `UsageError`."""
+def of_scenario(text: str, file: str, read: ReadFile, *, in_guests_alone: bool = False) -> list[Named]:
+    """The algorithms that a scenario of that file names by path, compiled and loaded, as `building.build` does. Raises
+    `UsageError`."""
     if not re.search(r"/|\.c|\.py|\\", _NO_PATH.sub("", text)):
         return []
     if sys.version_info >= (3, 11):
@@ -101,7 +102,8 @@ def of_scenario(text: str, file: str, read: ReadFile) -> list[Named]:
         return []
     from .building import build
 
-    return named(build(path, read=read, at=path if path.startswith("/") else f"{folder}{path}") for path in paths)
+    at = {path: path if path.startswith("/") else f"{folder}{path}" for path in paths}
+    return named(build(path, read=read, at=at[path], in_guests_alone=in_guests_alone) for path in paths)
 
 
 def _algorithms(scenario: Mapping[str, Any]) -> Iterator[str]:

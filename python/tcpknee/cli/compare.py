@@ -70,7 +70,7 @@ def command(algorithms: tuple[str, ...], **given: Any) -> int:
         api.check_engine(one.engines[0], **one.of_engine)
     with by_option("knee compare", of_compare(settings["set"])):
         text, file = compose.comparison(compared, **settings), "<command line>"
-        scenario = api.parse(text, file)
+        scenario = api.parse(text, file, in_guests_alone=options.in_guests_alone)
     if options.dry_run:
         return running.dry_run([(scenario, file)], options)
     words = provenance.command_line("knee", *sys.argv[1:])

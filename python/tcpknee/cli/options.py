@@ -228,6 +228,11 @@ class Options:
         """The engines that were named, or the simulator."""
         return (self.engine or "sim").split(",")
 
+    @property
+    def in_guests_alone(self) -> bool:
+        """Does no other engine run it?"""
+        return self.engines == ["guest"] and not self.beside
+
     def by_engine(self) -> list[Options]:
         """The same for each engine alone. Where several are named, each has what is for it; what is for none of them is
         refused later."""

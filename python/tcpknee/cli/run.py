@@ -71,9 +71,12 @@ def _run(files: Sequence[Path], options: Options) -> int:
     texts = [api.read_scenario(file) for file in files]
     # All are parsed before the first is run: a mistake in the last one is said at once.
     if options.kernel:
-        texts = [(api.with_kernels(text, name, options.kernel), name) for text, name in texts]
+        texts = [
+            (api.with_kernels(text, name, options.kernel, in_guests_alone=options.in_guests_alone), name)
+            for text, name in texts
+        ]
     with of_kernels(options.kernel):
-        scenarios = [api.parse(text, name) for text, name in texts]
+        scenarios = [api.parse(text, name, in_guests_alone=options.in_guests_alone) for text, name in texts]
     if options.dry_run:
         return running.dry_run(
             [(scenario, name) for scenario, (_, name) in zip(scenarios, texts, strict=True)], options

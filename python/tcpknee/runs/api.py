@@ -143,7 +143,7 @@ def run(
         raise UsageError("run(): expected a scenario (a path or its text) or its keys as keyword arguments.")
     try:
         if kernel is not None:
-            text = with_kernels(text, file, kernel, stored=stored)
+            text = with_kernels(text, file, kernel, stored=stored, in_guests_alone=engine == "guest")
         return run_text(
             text,
             file,
@@ -277,12 +277,14 @@ def read_scenario(scenario: str | PathLike[str]) -> tuple[str, str]:
         raise ScenarioError(f"{name}: {said}") from None
 
 
-def parse(text: str, file: str, *, stored: bool = False) -> _core.Scenario:
+def parse(text: str, file: str, *, stored: bool = False, in_guests_alone: bool = False) -> _core.Scenario:
     """The scenario, its expectations and published figures checked. `stored`: it comes from a run's folder, which does
-    not decide what is compiled and run here. Raises `ScenarioError` with all mistakes, `UsageError`."""
+    not decide what is compiled and run here. `in_guests_alone`: no other engine runs it, and files of the kernel may
+    use what the simulator does not have. Raises `ScenarioError` with all mistakes, `UsageError`."""
     read_file = named_files.named_by_stored(file, text) if stored else named_files.named_by(file)
     kernels = cache.releases() if "kernel" in text else {}
-    of_files = naming.of_scenario(text, file, _refuse_program if stored else named_files.programs_named_by(file))
+    read_program = _refuse_program if stored else named_files.programs_named_by(file)
+    of_files = naming.of_scenario(text, file, read_program, in_guests_alone=in_guests_alone)
     try:
         scenario = _core.parse(
             text, file, read_file=read_file, kernels=kernels, algorithms=[one.for_core for one in of_files]
@@ -319,10 +321,12 @@ def _refuse_program(path: str) -> tuple[str, bool]:
     )
 
 
-def with_kernels(text: str, file: str, kernels: str | Sequence[str], *, stored: bool = False) -> str:
+def with_kernels(
+    text: str, file: str, kernels: str | Sequence[str], *, stored: bool = False, in_guests_alone: bool = False
+) -> str:
     """The scenario with `kernels` as its key `kernel`. Raises `ScenarioError`, and `UsageError` where it has one."""
     # What is wrong with it is said of its own lines.
-    if parse(text, file, stored=stored).cells[0]["kernel"] is not None:
+    if parse(text, file, stored=stored, in_guests_alone=in_guests_alone).cells[0]["kernel"] is not None:
         raise UsageError(f"{file}: has a key kernel, and --kernel was given; expected one of them.")
     return compose.with_kernels(text, [kernels] if isinstance(kernels, str) else list(kernels))
 
@@ -362,7 +366,7 @@ def run_text(
     count = int(workers) if workers is not None else engines.default_workers(engine)
     if count < 1:
         raise UsageError(f"workers: got {count}; expected 1 or more.")
-    scenario = scenario or parse(text, file, stored=stored)
+    scenario = scenario or parse(text, file, stored=stored, in_guests_alone=engine == "guest")
     if pair:
         pair.check_ports(max(len(cell["flows"]) for cell in scenario.cells), file)
     looking.check(ending, engine, scenario.cells, scenario.repeat, len(scenario.expects))
