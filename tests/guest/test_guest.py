@@ -338,13 +338,18 @@ def with_modules(kernel: cache.Kernel) -> cache.Kernel:
     return building.add(VERSION, phase=lambda title: Phase(title, lines=True))
 
 
-def test_a_source_of_the_kernel_runs_in_the_guest_as_it_is(with_modules: cache.Kernel, tmp_path: Path) -> None:
-    (tmp_path / "tcp_half.c").write_text(HALF)
+@pytest.mark.parametrize("more", ["", "if (!tcp_send_head(sk) && !tcp_wnd_end(tcp_sk(sk))) return 2; "])
+def test_a_source_of_the_kernel_runs_in_the_guest_as_it_is(
+    with_modules: cache.Kernel, tmp_path: Path, more: str
+) -> None:
+    """Also one that uses what the simulator does not have."""
+    (tmp_path / "tcp_half.c").write_text(HALF.replace("return max(", f"{more}return max("))
     file = str(tmp_path / "tcp_half.c")
     text = scenario(f'["reno", "{file}"]', 'loss = "0.5%"\n')
     run = tcpknee.run(text, engine="guest", kernel=with_modules.name)
     # Who reads the clock takes a quarter of a microsecond there, and a module is loaded before.
     timed = ["t_ns", "srtt_us", "rttvar_us", "pacing_rate_bits_per_sec", "delivery_rate_bits_per_sec"]
+    timed += ["last_data_sent_ms", "last_ack_recv_ms"]
     of_kernel, of_file = (run.rows("samples", cell=cell).drop(["cell", *timed]) for cell in (0, 1))
     assert of_file.equals(of_kernel), "it is Reno, under another name"
     # With its parameter it is none.
