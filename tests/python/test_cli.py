@@ -608,6 +608,10 @@ def test_list_says_what_a_file_of_your_own_has(call: Call, tmp_path: Path) -> No
     assert ended.code == 0, ended.err
     assert "mine.beta = 0.5 (0.001 to 0.999, counted in 1/1024)" in ended.out
     assert "cubic.beta" in ended.out
+    (tmp_path / "mine.c").rename(tmp_path / "reno.c")
+    source = (tmp_path / "reno.c").read_text(encoding="utf-8")
+    (tmp_path / "reno.c").write_text(source.replace("CC_ALGORITHM(mine", "CC_ALGORITHM(reno"), encoding="utf-8")
+    assert "reno_file.beta = 0.5 " in call("list", "algorithms", "./reno.c").out, "as --set takes it"
 
 
 def test_help_of_what_can_be_listed_says_the_command(call: Call) -> None:

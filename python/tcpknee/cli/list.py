@@ -130,12 +130,12 @@ def _chosen(what: str, found: Any, names: Sequence[str]) -> Any:
 
 
 def _of_file(path: str) -> Mapping[str, Any]:
-    """An algorithm of a user's file. Raises UsageError."""
+    """An algorithm of a user's file, by its name in a scenario. Raises UsageError."""
     from tcpknee import _core
-    from tcpknee.algorithms import building
+    from tcpknee.algorithms import building, naming
 
-    built = building.build(path)
-    return _core.load_algorithm(built.so_path, built.digest)
+    (named,) = naming.named([building.build(path)])
+    return _core.load_algorithm(named.built.so_path, named.built.digest, named.name)
 
 
 def _chosen_tables(of_runs: Mapping[str, Any], names: Sequence[str]) -> Mapping[str, Any]:
