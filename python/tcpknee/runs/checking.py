@@ -152,14 +152,15 @@ def _in_guests(built: building.Built) -> Finding:
     kernels = [kernel for kernel in cache.kernels() if modules.can_build(kernel)]
     if not kernels:
         return Finding(asked, None, "because no kernel is there that modules can be built for: knee kernel add 6.12")
-    failures = []
+    done, failures = [], []
     for kernel in kernels:
         try:
             modules.module(kernel, built)
+            done.append(kernel.name)
         except KernelUnsupported as error:
             failures.append(str(error))
-    names = ", ".join(kernel.name for kernel in kernels)
-    return Finding(asked, not failures, "; ".join(failures) or f"of Linux {names}")
+    # A file is of some releases: others have other functions.
+    return Finding(asked, bool(done), "; ".join([f"of Linux {', '.join(done)}"] * bool(done) + failures))
 
 
 def _carries(named: naming.Named) -> Finding:
