@@ -177,6 +177,9 @@ def test_a_call_that_a_run_wrote_down_is_made_again(here: Path) -> None:
         1,
         "mine divides by zero in cong_avoid. `knee check mine.c` names the line.\n",
     )
+    scores = {"schema": 1, "scores": [{"call": None}, {"call": json.loads(Path("out/calls/0-0.json").read_text())}]}
+    Path("scores.json").write_text(json.dumps(scores), encoding="utf-8")
+    assert knee("check", path, "--call", "scores.json", cwd=here) == again
     written()
     mended = knee("check", path, "--call", "out/calls/0-0.json", cwd=here)
     assert mended.code == 0 and mended.out.startswith("mine returns from cong_avoid: snd_cwnd 10 -> ")

@@ -59,6 +59,13 @@ def _table(findings: list[Finding], room: int | None) -> list[str]:
     return [*lines, "", *whole.splitlines()] if room is not None and whole else lines
 
 
+def _of_scores(given: dict[str, Any]) -> dict[str, Any] | None:
+    """The first call that is among what `knee score --json` said."""
+    scores = given.get("scores")
+    calls = [one.get("call") for one in scores if isinstance(one, dict)] if isinstance(scores, list) else []
+    return next((one for one in calls if isinstance(one, dict)), None)
+
+
 def _play(file: str, call: Path, json: bool) -> int:
     from tcpknee import reading
     from tcpknee.algorithms import naming
@@ -72,6 +79,7 @@ def _play(file: str, call: Path, json: bool) -> int:
         raise UsageError(f"--call: {call}: cannot be read ({why}); expected a call that `knee run` wrote.") from None
     if not isinstance(given, dict):
         raise UsageError(f"--call: {call}: is no object; expected a call that `knee run` wrote.")
+    given = _of_scores(given) or given
     (named,) = naming.named([build(file)])
     try:
         played, wrong = isolated.play(named, given)
