@@ -134,6 +134,12 @@ def test_a_prototype_that_is_gone_is_said_to_be(old: str, new: str, said: str, c
         assert ended.code and re.search(said, ended.err), ended.err
 
 
+def test_a_window_of_a_prototype_that_lets_nothing_through_is_said_to_be_that(call: Call) -> None:
+    written(BACKOFF, "out.snd_cwnd = 0; return 2")
+    with pytest.raises(tcpknee.errors.AlgorithmFailed, match=r"half left a window of 0 segments in ssthresh, at "):
+        tcpknee.run(f'{PATH}algorithm = "./half.py"\n')
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

@@ -118,7 +118,8 @@ class Isolated:
             "path": of_file.built.path if of_file else "",
             "sha256": of_file.built.digest if of_file else "",
         }
-        if of_file and of_file.built.kind == "prototype":
+        # Where its process is gone: else the engine says what it did.
+        if of_file and of_file.built.kind == "prototype" and call["what"].startswith("SIG"):
             call["what"] = prototype.did(death.printed)
         return AlgorithmFailed(f"{where} (seed {seed}): {words(call)}", call)
 
