@@ -208,6 +208,7 @@ def test_root_refuses_the_folder_of_another_user_and_says_what_allows_it(
     assert (run_of_other / "report.html").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow("a run as another user, and two reports in processes of their own")
 def test_the_folder_of_who_called_sudo_is_as_roots_own(tmp_path: Path, run_of_other: Path) -> None:
     refused(knee("report", run_of_other, cwd=tmp_path, SUDO_UID="1000"), "belongs to another user")
     assert knee("report", run_of_other, cwd=tmp_path, SUDO_UID=str(OTHER)).code == 0
