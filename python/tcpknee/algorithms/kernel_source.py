@@ -137,14 +137,14 @@ def stand_in(sources: Mapping[str, str]) -> str | None:
         return None
     fields = re.search(rf"\bstruct\s+tcp_congestion_ops\s+{table[1]}\b[^;{{}}]*=\s*\{{(.*?)\}}\s*;", bare, re.DOTALL)
     name = re.search(r'\.name\s*=\s*"(\w+)"', fields[1]) if fields else None
-    params = re.findall(r"\bmodule_param(?:_named\s*\(\s*(\w+)\s*,|\s*\()\s*(\w+)\s*,\s*(\w+)\s*,", bare)
+    found = re.findall(r"\bmodule_param(?:_named\s*\(\s*(\w+)\s*,|\s*\()\s*(\w+)\s*,\s*(\w+)\s*,", bare)
+    params = {called or variable: kind for called, variable, kind in found if kind in _NUMBERS}
     lines = (
-        f"static {'bool' if kind == 'bool' else 'long'} param_{called or variable};\n"
-        f"module_param_named({called or variable}, param_{called or variable}, {kind}, 0644);"
-        for called, variable, kind in params
-        if kind in _NUMBERS
+        f"static {'bool' if kind == 'bool' else 'long'} param_{param};\n"
+        f"module_param_named({param}, param_{param}, {kind}, 0644);"
+        for param, kind in params.items()
     )
-    return _STAND_IN.format(name=name[1], params="\n".join(dict.fromkeys(lines))) if name else None
+    return _STAND_IN.format(name=name[1], params="\n".join(lines)) if name else None
 
 
 def is_none(error: UsageError, path: str) -> UsageError:
@@ -280,9 +280,8 @@ def _refusal(path: str, sources: Mapping[str, str], said: str, may_be_quoted: bo
     lines = list(absent)
     shown = [line[:500] for line in lines[: compiler.MOST_LINES]]
     more = [f"and {len(lines) - len(shown)} more"] if len(lines) > len(shown) else []
-    further = (
-        ["A guest's kernel may have it: --engine guest --kernel 6.12 (docs/kernels.md)."] if stand_in(sources) else []
-    )
+    way = "A guest's kernel may have it: --engine guest --kernel 6.12 (docs/kernels.md)."
+    further = [way] if stand_in(sources) else []
     what = f"{path}: is of the Linux kernel, and uses what the simulator does not have:"
     return "\n".join([what, *shown, *more, *further])
 
