@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,7 +29,7 @@ from tcpknee.runs.job import Job
 LONG = """\
 title = "Long enough for somebody to die"
 duration = "90s"
-repeat = 12
+repeat = 24
 [path]
 rate = "20Mbit/s"
 rtt = "20ms"
@@ -36,7 +37,7 @@ loss = "0.1%"
 [[flow]]
 algorithm = ["cubic", "reno"]
 """
-UNITS = 24
+UNITS = 48
 
 PLACE = "tcpknee-0123456789ab"
 """Of a session's parts."""
@@ -412,6 +413,7 @@ def test_a_cluster_that_nothing_protects_is_said_to_be_one(
         ended = call("run", "small.toml", "--out", "run", "-q", "--cluster", address)
         assert ended.code == 2
         assert (f"--cluster {address}: nothing protects it." in ended.err) == is_said, ended.err
+        assert "IO loop" not in {thread.name for thread in threading.enumerate()}
 
 
 @pytest.mark.slow("a scheduler, a worker and a front each import dask, and end when they are asked")

@@ -307,12 +307,22 @@ def _check_address(address: str) -> None:
 def _client(address: str) -> Iterator[Client]:
     from distributed import Client
 
+    class Connecting(Client):  # type: ignore[misc]
+        """A client that is ended where its start fails, and not later where Python collects it."""
+
+        def start(self, **settings: Any) -> None:
+            try:
+                super().start(**settings)
+            except BaseException:
+                _end(self)
+                raise
+
     unreachable = (
         f"cluster: no Dask scheduler answers at {address} within {CONNECT_SEC:.0f} s (%s); expected one. Start it with "
         "`dask scheduler`, or correct the address."
     )
     try:
-        client = Client(address, timeout=CONNECT_SEC, set_as_default=False)
+        client = Connecting(address, timeout=CONNECT_SEC, set_as_default=False)
     except (OSError, TimeoutError, asyncio.TimeoutError) as error:
         raise UsageError(unreachable % _line(error)) from None
     except Exception as error:
@@ -333,6 +343,17 @@ def _client(address: str) -> Iterator[Client]:
         # What waits is cancelled with the client; a task under way ends by itself and keeps its part.
         with suppress(Exception):
             client.close(timeout=5)
+        _end(client)
+
+
+def _end(client: Client) -> None:
+    """Ends a client's thread, whatever became of its connection.
+
+    Dask leaves that to the client's collection, which waits for a lock that every start of a client holds: where Python
+    collects inside of one, neither returns.
+    """
+    client.status = "closed"
+    client._loop_runner.stop()
 
 
 def _tasks_of(keys: Sequence[Key], threads: int) -> list[Sequence[Key]]:
