@@ -86,20 +86,24 @@ BUSY_WORKERS ?= $(shell expr $$(nproc) + 1)
 REAL_TIME_WORKERS ?= 6
 REAL_TIME := $(if $(filter 0,$(shell id -u)),--tx '$(REAL_TIME_WORKERS)*popen//python=$(CURDIR)/tools/apart.sh $(CURDIR)/$(BIN)/python' --dist loadscope)
 
+# A process whose test hangs ends with it, and the run soon after: pytest-xdist may wait for ever for the last tests
+# of one that takes its place.
+NO_RESTART := --max-worker-restart 0
+
 .PHONY: test-python
 test-python: $(VENV)/.dev ## tests of the front, the report, the house and the kernel
 	@tools/need.sh --optional clang-16 clang-rt libbpf bpftool ip ethtool nft curl tmux redis tshark chromium setpriv node valgrind
 	@rm -f $(SKIPS)
-	TCPKNEE_SKIPS=$(SKIPS) $(BIN)/pytest -q -n $(BUSY_WORKERS) --durations 10 $(PROCESSOR_TESTS)
-	TCPKNEE_SKIPS=$(SKIPS) $(BIN)/pytest -q $(REAL_TIME) --durations 10 tests/kernel $(PROCESSOR_TESTS:%=--ignore %)
+	TCPKNEE_SKIPS=$(SKIPS) $(BIN)/pytest -q $(NO_RESTART) -n $(BUSY_WORKERS) --durations 10 $(PROCESSOR_TESTS)
+	TCPKNEE_SKIPS=$(SKIPS) $(BIN)/pytest -q $(NO_RESTART) $(REAL_TIME) --durations 10 tests/kernel $(PROCESSOR_TESTS:%=--ignore %)
 
 # Tests that keep a processor busy and have no clock, and those of what a machine has in its first network namespace alone.
 PROCESSOR_TESTS := tests/house tests/mutants tests/native tests/python tests/report tests/site tests/kernel/test_ops.py tests/kernel/test_flow_table.py
 
 .PHONY: long
 long: $(VENV)/.dev ## what searches: the tests of which `make test` runs a fixed sample (a few minutes; docs/ci.md)
-	$(BIN)/pytest -q -n auto --timeout 7200 -m long --durations 10 $(PROCESSOR_TESTS)
-	$(BIN)/pytest -q $(REAL_TIME) --timeout 7200 -m long --durations 10 tests/kernel $(PROCESSOR_TESTS:%=--ignore %)
+	$(BIN)/pytest -q $(NO_RESTART) -n auto --timeout 7200 -m long --durations 10 $(PROCESSOR_TESTS)
+	$(BIN)/pytest -q $(NO_RESTART) $(REAL_TIME) --timeout 7200 -m long --durations 10 tests/kernel $(PROCESSOR_TESTS:%=--ignore %)
 
 .PHONY: test-guest
 test-guest: $(VENV)/.dev ## the engine guest, on a kernel that is built for it: KERNEL=6.12 (a quarter of an hour at first; docs/kernels.md)
