@@ -285,7 +285,7 @@ impl Matrix {
                     let problem = Problem::Value {
                         key: setting.path.clone(),
                         got: format!("a parameter of {owner}"),
-                        expected: format!("parameters of this table's own {key}"),
+                        expected: format!("parameters of {}", used(key).join(" or ")),
                         next: format!("Remove it, or set {key} = \"{owner}\"."),
                     };
                     mistakes.add(setting.line, problem);

@@ -220,11 +220,11 @@ fn queue_of_acks_takes_parameters_of_its_own() {
     for (keys, why) in [
         (
             "ack_codel.target = \"9ms\"",
-            "path.ack_codel.target: got a parameter of codel; expected parameters of this table's own ack_queue. Remove it, or set ack_queue = \"codel\".",
+            "path.ack_codel.target: got a parameter of codel; expected parameters of fifo. Remove it, or set ack_queue = \"codel\".",
         ),
         (
             "queue = \"codel\"\nack_codel.target = \"9ms\"",
-            "expected parameters of this table's own ack_queue",
+            "expected parameters of fifo",
         ),
         (
             "ack_queue = \"codel\"\nack_codel.targt = \"9ms\"",

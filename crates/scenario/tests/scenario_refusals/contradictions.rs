@@ -195,7 +195,7 @@ steal = "20%"
             r#"algorithm = "cubic""#,
             r#"algorithm = "cubic"
 bbr1.drain_gain = 1.2"#,
-            r#"s.toml:9: flow.0.bbr1.drain_gain: got a parameter of bbr1; expected parameters of this table's own algorithm. Remove it, or set algorithm = "bbr1"."#,
+            r#"s.toml:9: flow.0.bbr1.drain_gain: got a parameter of bbr1; expected parameters of cubic. Remove it, or set algorithm = "bbr1"."#,
         ),
         (
             r#"algorithm = "cubic""#,
