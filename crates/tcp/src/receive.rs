@@ -237,6 +237,8 @@ impl Receiver {
         let is_full = self.window.measure_mss(segment.payload_bytes);
         self.acks.on_size(is_full, segment.has(PSH));
         self.window.measure_rtt(cx, segment);
+        self.window
+            .measure_rtt_of_window(cx.now_ns(), self.data.rcv_nxt());
         let window = &self.window;
         self.acks
             .on_data(cx.jiffies(), rto_jiffies, || window.quickacks());

@@ -407,7 +407,7 @@ pub const RULES: &[Rule] = &[
             change(
                 Release(6, 16),
                 "the same, faster, by a finer RTT",
-                "65c5287892e9, 63ad7dfedfae, ea33537d8292, b879dcb1aeec, a00f135cd986",
+                "65c5287892e9, 63ad7dfedfae, ea33537d8292, a00f135cd986",
             ),
             change(Release(6, 18), "faster still", "aa251c84636c, b1e014a1f327"),
             change(

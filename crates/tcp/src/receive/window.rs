@@ -48,6 +48,9 @@ pub struct ReceiveWindow {
     // Autotuning.
     rcv_rtt_x8_us: u64,
     last_tsecr_ms: u32,
+    /// Where the window ended when it was last measured by its data, and when that was (0: never).
+    rtt_seq: u64,
+    rtt_since_ns: u64,
     space_bytes: u64,
     space_seq: u64,
     space_since_ns: u64,
@@ -72,6 +75,8 @@ impl ReceiveWindow {
             rcvbuf_max_bytes: conf.settings.tcp_rmem_bytes[2],
             rcv_rtt_x8_us: 0,
             last_tsecr_ms: 0,
+            rtt_seq: 0,
+            rtt_since_ns: 0,
             space_bytes: 0,
             space_seq: 1,
             space_since_ns: 0,
@@ -309,7 +314,7 @@ impl ReceiveWindow {
         self.space_since_ns = now_ns;
     }
 
-    /// tcp_rcv_rtt_measure_ts()
+    /// tcp_rcv_rtt_measure_ts(): timestamps of a millisecond say nothing of less.
     #[inline]
     pub fn measure_rtt(&mut self, cx: &Cx, segment: &Segment) {
         if segment.tsecr_ms == self.last_tsecr_ms || u64::from(segment.payload_bytes) < self.rcv_mss
@@ -317,10 +322,35 @@ impl ReceiveWindow {
             return;
         }
         self.last_tsecr_ms = segment.tsecr_ms;
-        let sample_us = u64::from(cx.now_ms().wrapping_sub(segment.tsecr_ms).max(1)) * 1_000;
+        let sample_ms = cx.now_ms().wrapping_sub(segment.tsecr_ms);
+        if likely(sample_ms > 0) {
+            self.update_rtt(u64::from(sample_ms) * 1_000);
+        }
+    }
+
+    /// tcp_rcv_rtt_measure(): a window of data takes a round trip at least, so that only a shorter time counts.
+    #[inline]
+    pub fn measure_rtt_of_window(&mut self, now_ns: u64, rcv_nxt: u64) {
+        if likely(rcv_nxt < self.rtt_seq) {
+            return;
+        }
+        if self.rtt_since_ns > 0 {
+            let sample_x8_us = ((now_ns - self.rtt_since_ns) / 1_000).max(1) << 3;
+            if self.rcv_rtt_x8_us == 0 || sample_x8_us < self.rcv_rtt_x8_us {
+                self.rcv_rtt_x8_us = sample_x8_us;
+            }
+        }
+        self.rtt_seq = rcv_nxt + self.rcv_wnd;
+        self.rtt_since_ns = now_ns;
+    }
+
+    /// tcp_rcv_rtt_update(): a lesser sample counts at once. Source: Linux b879dcb1aeec, "tcp: always seek for minimal rtt
+    /// in tcp_rcv_rtt_update()", which 5.10.262 and 6.12.117 have too.
+    #[inline]
+    fn update_rtt(&mut self, sample_us: u64) {
         self.rcv_rtt_x8_us = match self.rcv_rtt_x8_us {
             0 => sample_us << 3,
-            smoothed => smoothed + sample_us - (smoothed >> 3),
+            smoothed => (sample_us << 3).min(smoothed + sample_us - (smoothed >> 3)),
         };
     }
 }
@@ -437,6 +467,34 @@ mod tests {
         assert!(window.grow(1_448, 0, 1));
         assert!(!window.grow(1_448, 0, 1));
         assert_eq!(window.rcv_ssthresh, window.window_clamp);
+    }
+
+    #[test]
+    fn a_round_trip_that_is_shorter_counts_at_once_and_a_longer_one_by_an_eighth() {
+        let mut window = window();
+        let mut after = |sample_us| {
+            window.update_rtt(sample_us);
+            window.rcv_rtt_x8_us
+        };
+        assert_eq!(after(40_000), 8 * 40_000);
+        assert_eq!(after(48_000), 8 * 41_000);
+        assert_eq!(after(24_000), 8 * 24_000);
+        assert_eq!(after(24_000), 8 * 24_000);
+    }
+
+    #[test]
+    fn a_window_of_data_is_a_round_trip_where_it_takes_less_than_any() {
+        let mut window = window();
+        let bytes = window.rcv_wnd;
+        window.measure_rtt_of_window(1_000_000, 1);
+        window.measure_rtt_of_window(1_100_000, bytes);
+        assert_eq!(window.rcv_rtt_x8_us, 0, "the window is not over");
+        window.measure_rtt_of_window(1_200_000, 1 + bytes);
+        assert_eq!(window.rcv_rtt_x8_us, 8 * 200);
+        window.measure_rtt_of_window(1_500_000, 1 + 2 * bytes);
+        assert_eq!(window.rcv_rtt_x8_us, 8 * 200);
+        window.measure_rtt_of_window(1_650_000, 1 + 3 * bytes);
+        assert_eq!(window.rcv_rtt_x8_us, 8 * 150);
     }
 
     /// __tcp_select_window(): with less than half of the buffer free it is rounded down, so that no more is offered than
