@@ -136,7 +136,8 @@ def test_one_repetition_of_several_is_told_from_one_alone(run: tcpknee.Run) -> N
 
 
 def test_a_ratio_of_json_is_b_over_a_whoever_is_greater() -> None:
-    run = tcpknee.run(SMALL.replace('["cubic", "bbr1"]', '["bbr1", "cubic"]'))
+    text = SMALL.replace("repeat = 3", "repeat = 5")
+    run = tcpknee.run(text.replace('["cubic", "bbr1"]', '["bbr1", "cubic"]'))
     values = {group.algorithm: group.values for group in run.summary.groups}
     ratios = [verdict for verdict in run.json()["verdicts"] if "ratio" in verdict]
     for verdict in ratios:

@@ -199,7 +199,8 @@ def test_runs_without_a_common_cell_are_refused(made: Made) -> None:
 
 
 def test_one_algorithm_beside_another_where_that_is_what_varies(made: Made) -> None:
-    alone = [made(name, ('["cubic", "bbr1"]', f'"{name}"')) for name in ("cubic", "bbr1")]
+    repeats = ("repeat = 3", "repeat = 5")
+    alone = [made(name, ('["cubic", "bbr1"]', f'"{name}"'), repeats) for name in ("cubic", "bbr1")]
     keys = re.search(r"--varying (\S+)", refused(*alone))
     assert keys and "flow.0.algorithm" in keys[1]
     found = tcpknee.diff(*alone, varying=keys[1].split(","))
@@ -255,7 +256,8 @@ def test_json_has_both_values_and_the_verdict_of_every_metric(made: Made) -> Non
 
 
 def test_what_changed_in_what_held_it_back_is_said(made: Made) -> None:
-    alone = [made(name, ('["cubic", "bbr1"]', f'"{name}"')) for name in ("cubic", "bbr1")]
+    repeats = ("repeat = 3", "repeat = 5")
+    alone = [made(name, ('["cubic", "bbr1"]', f'"{name}"'), repeats) for name in ("cubic", "bbr1")]
     keys = re.search(r"--varying (\S+)", refused(*alone))
     assert keys
     assert re.search(r"  limited by: cwnd .* -> pacing ", knee(*alone, "--varying", keys[1]).output)

@@ -458,7 +458,7 @@ def the_learner_of_the_page() -> tuple[str, str]:
 def test_the_pages_learner_has_60_lines_and_learns(capsys: pytest.CaptureFixture[str]) -> None:
     program, printed = the_learner_of_the_page()
     assert len(program.splitlines()) <= 60
-    exec(program.replace("EPISODES = 3000", "EPISODES = 100"), {})
+    exec(program.replace("EPISODES = 3000", "EPISODES = 300"), {})
     lines = capsys.readouterr().out.splitlines()
     # What it is judged beside does not learn.
     assert [line.partition("reno")[2] for line in lines] == [line.partition("reno")[2] for line in printed.splitlines()]

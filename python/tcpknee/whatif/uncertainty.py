@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
 
 TRANSFER = {
-    "goodput_bits_per_sec": (0.0020, 0.0046),
-    "srtt_us_p50": (0.0031, 0.0100),
-    "srtt_us_p95": (0.0031, 0.0100),
-    "queue_delay_us_p95": (0.0200, 0.0592),
-    "retransmit_pct": (0.0700, 0.1502),
+    "goodput_bits_per_sec": (0.0010, 0.0023),
+    "srtt_us_p50": (0.0031, 0.0098),
+    "srtt_us_p95": (0.0031, 0.0098),
+    "queue_delay_us_p95": (0.0245, 0.0577),
+    "retransmit_pct": (0.0529, 0.1358),
 }
 """How far the simulator may be from Linux: standard deviations of logarithms, and of points; of what all paths have in
 common, and of what differs from path to path. `tools/whatif_transfer.py` makes them of the differences of cubic and
