@@ -186,7 +186,7 @@ CLAIMS: tuple[Claim, ...] = (
                 ),
             ),
         ),
-        quick=MappingProxyType({"duration": '"4s"', "path.rtt": '["1ms"]'}),
+        quick=MappingProxyType({"path.rtt": '["1ms"]'}),
         limits=by_engine(
             kernel=_NOISE + " One of three repetitions at 4 ms was marked as not kept up with by the link."
         ),
