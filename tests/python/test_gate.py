@@ -17,13 +17,16 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from support import SUITE, Ended, knee
+from tcpknee.cli.app import app
 from tcpknee.errors import ScenarioError
 from tcpknee.evidence import expect, metrics
 from tcpknee.evidence.expressions import Quantity, Term
 from tcpknee.gate import candidates, judging, report, suite
 from tcpknee.pages import gate_page
+from tcpknee.runs import api
 
 ROOT = Path(__file__).parents[2]
 
@@ -533,3 +536,62 @@ def test_the_base_has_a_kernel_of_its_own(tmp_path: Path) -> None:
 def test_a_kernel_for_the_base_alone_is_refused(tmp_path: Path) -> None:
     done, _ = gated(tmp_path, "cubic", "--against-kernel", "6.12")
     assert done.code == 2 and "--against-kernel 6.12: got no kernels for --kernel; expected one." in done.err
+
+
+def test_a_row_is_run_by_itself(tmp_path: Path) -> None:
+    done, found = gated(tmp_path, "reno", "--row", "loss", text=neighbours())
+    assert [row["name"] for row in found["rows"]] == ["loss"], done.err
+    assert found["facts"]["rows"] == "1 of 3"
+    refused, _ = gated(tmp_path, "reno", "--row", "lose", text=neighbours(), out="other")
+    assert refused.code == 2 and '--row: got "lose"; expected rows of' in refused.err and "loss" in refused.err
+
+
+def test_a_gate_of_a_slow_engine_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulator stands for the guests, which take minutes a row."""
+    mine = suite.find(str(tmp_path / suite_of(tmp_path, TWO)))
+    new, base = (candidates.Candidate(name, name, f'"{name}"') for name in ("reno", "cubic"))
+    real, begun = api.run_text, list[tuple[str, bool]]()
+
+    def simulated(text: str, file: str, **settings: Any) -> api.Run:
+        begun.append((settings["out"].name, settings["resume"]))
+        if len(begun) == 2:
+            raise KeyboardInterrupt
+        return real(text, file, **{**settings, "engine": "sim"})
+
+    monkeypatch.setattr(judging.api, "run_text", simulated)
+    with pytest.raises(KeyboardInterrupt):
+        judging.Gate(mine, new, base, tmp_path / "out", engine="guest", workers=1).run()
+    assert [one.parent.name for one in (tmp_path / "out").glob("runs/*/run.json")] == ["one-new"]
+    resumed = judging.Gate(mine, new, base, tmp_path / "out", engine="guest", workers=1, resume=True).run()
+    assert begun == [("one-new", False), ("one-base", False), ("one-new", True), ("one-base", False)]
+    sessions = json.loads((tmp_path / "out/runs/one-new/run.json").read_text())["sessions"]
+    assert [one["repetitions"] for one in sessions] == [2], "nothing was run twice"
+    whole = judging.Gate(mine, new, base, tmp_path / "whole", engine="guest", workers=1).run()
+    assert [one.json() for one in resumed] == [one.json() for one in whole]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "--resume: got it with the engine sim"),
+        (("--engine", "guest"), "--resume: there is no folder out"),
+    ],
+)
+def test_what_cannot_be_resumed_is_told(tmp_path: Path, words: Sequence[str], said: str) -> None:
+    done, _ = gated(tmp_path, "reno", "--resume", *words)
+    assert done.code == 2 and said in done.err
+
+
+def test_an_interrupted_gate_says_how_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(gate: judging.Gate, tell: object) -> None:
+        kept = gate.folder / judging.RUNS / "one-new"
+        kept.mkdir(parents=True)
+        (kept / "run.json").touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(judging.Gate, "run", interrupted)
+    monkeypatch.chdir(tmp_path)
+    words = ["gate", "reno", "--row", "loss,ecn", "--rfc9743", "--engine", "kernel", "--out", "out"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 130
+    assert "knee gate reno --row loss,ecn --rfc9743 --engine kernel --resume --out out" in done.output

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,18 @@ import click
 from tcpknee import human, say
 
 from . import completion
-from .options import PATH, SEED_MAX, Engines, Whole, foreign, foreign_files, json_option, name_list, quiet_option
+from .options import (
+    PATH,
+    SEED_MAX,
+    Engines,
+    Whole,
+    foreign,
+    foreign_files,
+    is_given,
+    json_option,
+    name_list,
+    quiet_option,
+)
 
 if TYPE_CHECKING:
     from tcpknee.gate.judging import Gate, Judged
@@ -35,6 +46,7 @@ if TYPE_CHECKING:
     shell_complete=completion.of(completion.suites, files=True),
     help="Rows to run.  [default: rfc9743]",
 )
+@click.option("--row", "only", metavar="ROW[,ROW...]", multiple=True, help="Only these rows.")
 @click.option("--rfc9743", is_flag=True, help="The criteria of RFC 9743 decide too, in the order of the RFC.")
 @click.option(
     "--engine", type=Engines(), default="sim", show_default=True, help="What runs the rows; several are told in turn."
@@ -60,6 +72,11 @@ if TYPE_CHECKING:
 @click.option(
     "--out", "-o", metavar="DIR", type=PATH, help="Folder for the report and reproducers.  [default: runs/gate-ALGO-N]"
 )
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on with the gate in --out, whose guests, hosts or kernel did not come to the end.",
+)
 @click.option("--junit", metavar="FILE", type=PATH, help="Write the rows as test cases of JUnit too.")
 @click.option(
     "--format", "kind", type=click.Choice(("text", "md")), default="text", show_default=True, help="Of what is printed."
@@ -72,6 +89,7 @@ def command(
     algorithm: str,
     against: str,
     suite: str | None,
+    only: tuple[str, ...],
     rfc9743: bool,
     engine: str,
     kernel: tuple[str, ...],
@@ -80,6 +98,7 @@ def command(
     budget: str | None,
     workers: int | None,
     out: Path | None,
+    resume: bool,
     junit: Path | None,
     kind: str,
     json: bool,
@@ -105,7 +124,7 @@ def command(
     from tcpknee import _core
     from tcpknee.gate import candidates, judging, report
     from tcpknee.gate import suite as suites
-    from tcpknee.runs.folder import next_free
+    from tcpknee.runs.folder import newest, next_free
     from tcpknee.runs.progress import Line
     from tcpknee.writing import replacing
 
@@ -116,12 +135,14 @@ def command(
     deadline = begun + _core.duration_ns("--budget", budget) / 1e9 if budget is not None else None
     rows = suites.find(suite or "rfc9743")
     stem = re.sub(r"[^\w.-]+", "-", Path(candidates.path_of(algorithm)).stem)
+    engines = engine.split(",")
+    if resume:
+        _check_resumed(out, engines, newest(running.RUNS, f"gate-{stem}"))
     folder = out or next_free(running.RUNS, f"gate-{stem}")
-    if folder.exists() and any(folder.iterdir()):
+    if not resume and folder.exists() and any(folder.iterdir()):
         raise click.UsageError(
             f"--out: {folder} is not empty; expected a new folder, so that no old finding stays in it."
         )
-    engines = engine.split(",")
     if "guest" in engines:
         kernel, against_kernel = tuple(_built(one, quiet) for one in kernel), _built(against_kernel, quiet)
     new, base = candidates.of("knee gate", algorithm, against)
@@ -131,22 +152,26 @@ def command(
             new,
             base,
             folder / name if len(engines) > 1 else folder,
+            only=only,
             engine=name,
             kernels=kernel,
             base_kernel=against_kernel,
             seed=seed,
             deadline=deadline,
             workers=workers,
+            resume=resume,
         )
         for name in engines
     ]
     done: list[tuple[Gate, list[Judged]]] = []
     objects = []
-    for gate in gates:
-        with Line(quiet=quiet, lines=True) as progress:
-            done.append((gate, gate.run(progress)))
-        objects.append(report.as_json(*done[-1], by_criteria=rfc9743))
-        _write(*done[-1], objects[-1], by_criteria=rfc9743)
+    again = ["knee", "gate", algorithm, *_again()]
+    with running.interruptible(folder, f"**/{judging.RUNS}/*/run.json", again):
+        for gate in gates:
+            with Line(quiet=quiet, lines=True) as progress:
+                done.append((gate, gate.run(progress)))
+            objects.append(report.as_json(*done[-1], by_criteria=rfc9743))
+            _write(*done[-1], objects[-1], by_criteria=rfc9743)
     if junit is not None:
         with replacing(junit, make=True) as file:
             file.write(report.junit(done, by_criteria=rfc9743))
@@ -164,6 +189,35 @@ def command(
         say.flush()
         say.warn(f"Report: {folder}, after {human.duration(int((time.monotonic() - begun) * 1e9))}.")
     return 0 if all(report.verdict(found, by_criteria=rfc9743)[0] for _, found in done) else 1
+
+
+_ANOTHER_TIMES = {"algorithm", "budget", "out", "resume", "kind", "json", "quiet"}
+"""Not what the command that goes on with a gate has to say again behind its algorithm."""
+
+
+def _again() -> Iterator[str]:
+    """The options that this command was given and that say what is run."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        if option.name and option.name not in _ANOTHER_TIMES and is_given(option.name):
+            value = context.params.get(option.name, True)
+            yield option.opts[0]
+            if value is not True:
+                yield ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _check_resumed(out: Path | None, engines: Sequence[str], newest: Path | None) -> None:
+    """Refuses a gate that there is not, or that keeps nothing."""
+    if engines == ["sim"]:
+        raise click.UsageError(
+            "--resume: got it with the engine sim, whose rows are run in a minute or two and not kept; expected guest, "
+            "hosts or kernel. Leave it out."
+        )
+    if out is None:
+        known = f" The newest is {newest}." if newest else ""
+        raise click.UsageError(f"--resume: got no folder; expected --out DIR, the folder to go on with.{known}")
+    if not out.is_dir():
+        raise click.UsageError(f"--resume: there is no folder {out}; expected that of a gate. Leave it out.")
 
 
 def _built(kernel: str, quiet: bool) -> str:

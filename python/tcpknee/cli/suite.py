@@ -98,19 +98,14 @@ def _row(suite: Suite, row: Row, found: Sequence[Value]) -> dict[str, object]:
 
 
 def _chosen(suite: Suite, rows: Sequence[Row], only: Sequence[str]) -> list[Row]:
-    known = [row.name for row in rows]
+    from tcpknee.gate.suite import rows_named
+
     if not rows:
         raise UsageError(
             f"knee suite: {suite.name} has no row with published values; expected `knee gate --suite {suite.name} "
             "ALGORITHM`, which judges an algorithm by its rows."
         )
-    wanted = [name.strip() for text in only for name in text.split(",")]
-    unknown = next((one for one in wanted if one not in known), None)
-    if unknown is not None:
-        raise UsageError(
-            f'--row: got "{unknown}"; ' + human.suggest(unknown, known, "expected a row with published values:")
-        )
-    return [row for row in rows if not wanted or row.name in wanted]
+    return rows_named(rows, only, "expected a row with published values:")
 
 
 def _listed(found: Sequence[Suite]) -> Iterator[str]:

@@ -52,6 +52,9 @@ HARM_MARGIN = 0.1
 """Harm in goodput may be so much more than the base's own, and what grows (delay, loss, time) may be that share more
 than beside the base. Ours: RFC 9743 has no number."""
 
+RUNS = "runs"
+"""In a gate's folder: the runs of engines that take long."""
+
 _WORST = {WORSE: 0, UNDECIDED: 1, SAME: 2, BETTER: 3}
 
 
@@ -254,25 +257,33 @@ class _Ready:
 
 @dataclass
 class Gate:
-    """What is asked. `deadline`: `time.monotonic` after which no row is begun; None: there is none. `base_kernel`: the
-    base's, by its rules or as a guest; empty: those of `kernels`."""
+    """What is asked. `only`: names of rows; empty: all. `deadline`: `time.monotonic` after which no row is begun; None:
+    there is none. `base_kernel`: the base's, by its rules or as a guest; empty: those of `kernels`. `resume`: take what
+    the folder has of an earlier one that did not come to its end."""
 
     suite: Suite
     new: Candidate
     base: Candidate
     folder: Path
+    only: Sequence[str] = ()
     engine: str = "sim"
     kernels: Sequence[str] = ()
     base_kernel: str = ""
     seed: int = 1
     deadline: float | None = None
     workers: int | None = None
+    resume: bool = False
     watcher: Watcher = field(default_factory=Watcher)
 
+    @cached_property
+    def rows(self) -> list[Row]:
+        """Those that are run. Raises `UsageError`."""
+        return suites.rows_named(self.suite.rows, self.only, f"expected rows of {self.suite.name}:")
+
     def run(self, tell: Any = lambda _: None) -> list[Judged]:
-        """Every row. Raises `ScenarioError`, before anything runs, for rows that cannot be read."""
+        """Its rows. Raises `ScenarioError`, before anything runs, for rows that cannot be read."""
         ready, mistakes = {}, []
-        for row in self.suite.rows:
+        for row in self.rows:
             if row.uses_new:
                 ready[row.name], found = self._ready(row)
                 mistakes += found
@@ -281,8 +292,8 @@ class Gate:
         for one in (self.new, self.base):
             one.write_sources(self.folder)
         judged = []
-        for number, row in enumerate(self.suite.rows, start=1):
-            tell(f"{number} of {len(self.suite.rows)} rows: {row.name}")
+        for number, row in enumerate(self.rows, start=1):
+            tell(f"{number} of {len(self.rows)} rows: {row.name}")
             judged.append(self._judge(row, ready.get(row.name, {})))
         return judged
 
@@ -305,7 +316,7 @@ class Gate:
         try:
             for name, one in ready.items():
                 try:
-                    runs[name] = self._run(row, one)
+                    runs[name] = self._run(f"{row.name}-{name}", one)
                 except AlgorithmFailed as failure:
                     # What the algorithm did is behind the name of the scenario, the cell and the seed.
                     said = str(failure).partition(": ")[2]
@@ -381,11 +392,14 @@ class Gate:
             raise ScenarioError(f"{self.suite.file}:{row.line}: row {row.name}: {error}") from None
         return _Ready(text, file, scenario)
 
-    def _run(self, row: Row, ready: _Ready) -> OfCells:
+    def _run(self, name: str, ready: _Ready) -> OfCells:
+        """What takes a minute or two of all rows is not kept; of the other engines a row does."""
+        kept = self.folder / RUNS / name if self.engine != "sim" else None
         run = api.run_text(
             ready.text,
             ready.file,
-            out=None,
+            out=kept,
+            resume=self.resume and kept is not None and (kept / "run.json").is_file(),
             engine=self.engine,
             workers=self.workers,
             watcher=self.watcher,

@@ -91,6 +91,7 @@ def facts(gate: Gate) -> list[tuple[str, str]]:
         ("algorithm", gate.new.words),
         ("against", gate.base.words),
         ("suite", f"{gate.suite.name}, of {gate.suite.date}: {gate.suite.source}"),
+        *([("rows", f"{len(gate.rows)} of {len(gate.suite.rows)}")] if gate.only else []),
         ("engine", gate.ran_on),
         ("seed", str(gate.seed)),
         ("version", f"tcpknee {provenance.engine_version()}"),
