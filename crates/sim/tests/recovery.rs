@@ -294,8 +294,7 @@ bytes = "30000B"
 /// The connection goes on when packets pass again.
 #[test]
 fn a_transfer_completes_through_timeouts() {
-    // BBR 2 keeps its window through this draw of losses, and needs no timeout.
-    for algorithm in algorithms().filter(|&name| name != "bbr2") {
+    for algorithm in algorithms() {
         let output = run(&format!(
             r#"
 duration = "3600s"
@@ -313,17 +312,21 @@ bytes = "400001B"
         ));
         let flows = &output.flows;
         assert!(
+            flows.completion_us.get(0).is_some(),
+            "{algorithm}: the transfer completes"
+        );
+        assert_eq!(flows.bytes_read[0], 400_001);
+        // BBR keeps its window through this draw of losses, and needs no timeout.
+        if algorithm.starts_with("bbr") {
+            continue;
+        }
+        assert!(
             flows.rto_count.get(0) >= Some(3),
             "{algorithm}: {:?} timeouts",
             flows.rto_count.get(0)
         );
         let most_backoff = output.samples.backoff.iter().max();
         assert!(most_backoff >= Some(&1), "{algorithm}: nothing backed off");
-        assert!(
-            flows.completion_us.get(0).is_some(),
-            "{algorithm}: the transfer completes"
-        );
-        assert_eq!(flows.bytes_read[0], 400_001);
     }
 }
 
