@@ -189,11 +189,12 @@ fn a_link_with_aggregation_is_used() {
     assert_within("used of the link", utilisation(&output, RATE), 0.95, 1.0);
     let phases = phases(&output);
     let startup = first(&phases, "Startup");
+    // A sample over a round trip has at most one aggregate more than its share, 10 ms of 40.
     assert_within(
         "max_bw, of the link",
         bw_at(&output, startup.end_ms, RATE),
         0.95,
-        1.1,
+        1.25,
     );
     let cruise = phases[index_of(&phases, "ProbeBwCruise", 3_000)];
     let cwnd = most(
