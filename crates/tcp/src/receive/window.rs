@@ -35,7 +35,7 @@ pub struct ReceiveWindow {
     rcv_ssthresh: u64,
     window_clamp: u64,
     rcvbuf_bytes: u64,
-    scaling_ratio: u64,
+    scaling_ratio: u32,
     /// Do full packets show another?
     measures_payload: bool,
     wscale: u8,
@@ -46,11 +46,11 @@ pub struct ReceiveWindow {
     rcvbuf_locked: bool,
 
     // Autotuning.
-    rcv_rtt_x8_us: u64,
+    rcv_rtt_x8_us: u32,
     last_tsecr_ms: u32,
-    /// Where the window ended when it was last measured by its data, and when that was (0: never).
-    rtt_seq: u64,
-    rtt_since_ns: u64,
+    /// Where the window ended when it was last measured by its data, and when that was (0: never), as wide as in Linux.
+    rtt_seq: u32,
+    rtt_since_us: u32,
     space_bytes: u64,
     space_seq: u64,
     space_since_ns: u64,
@@ -66,7 +66,7 @@ impl ReceiveWindow {
             window_clamp: 0,
             rcvbuf_bytes: conf.settings.tcp_rmem_bytes[1],
             rcvbuf_locked: false,
-            scaling_ratio: u64::from(conf.settings.payload_share_q8),
+            scaling_ratio: conf.settings.payload_share_q8,
             measures_payload: conf.settings.measures_payload,
             wscale: conf.wscale,
             mss_bytes,
@@ -76,7 +76,7 @@ impl ReceiveWindow {
             rcv_rtt_x8_us: 0,
             last_tsecr_ms: 0,
             rtt_seq: 0,
-            rtt_since_ns: 0,
+            rtt_since_us: 0,
             space_bytes: 0,
             space_seq: 1,
             space_since_ns: 0,
@@ -136,7 +136,7 @@ impl ReceiveWindow {
     }
     /// The receiver's own estimate of the RTT, times 8.
     pub fn rtt_x8_us(&self) -> u64 {
-        self.rcv_rtt_x8_us
+        u64::from(self.rcv_rtt_x8_us)
     }
     /// Has more than a segment arrived since the window was last offered?
     #[inline]
@@ -150,7 +150,7 @@ impl ReceiveWindow {
     }
 
     fn win_from_space(&self, bytes: u64) -> u64 {
-        (bytes * self.scaling_ratio) >> RATIO_SHIFT
+        (bytes * u64::from(self.scaling_ratio)) >> RATIO_SHIFT
     }
 
     /// Free space, as window: the buffer less what waits out of order and
@@ -160,7 +160,7 @@ impl ReceiveWindow {
         let waiting = match likely(waiting_bytes == 0) {
             // Most of the time, and a division is slow.
             true => 0,
-            false => (waiting_bytes << RATIO_SHIFT) / self.scaling_ratio,
+            false => (waiting_bytes << RATIO_SHIFT) / u64::from(self.scaling_ratio),
         };
         self.win_from_space(self.rcvbuf_bytes.saturating_sub(waiting + unread_bytes))
     }
@@ -260,7 +260,8 @@ impl ReceiveWindow {
     #[cold]
     fn set_mss(&mut self, len: u64) {
         if self.measures_payload {
-            self.scaling_ratio = ((len << RATIO_SHIFT) / wire_truesize(self.mss_bytes)).max(1);
+            let share = (len << RATIO_SHIFT) / wire_truesize(self.mss_bytes);
+            self.scaling_ratio = share.max(1) as u32;
         }
         self.window_clamp = self.full_window();
         self.rcv_mss = len;
@@ -290,7 +291,9 @@ impl ReceiveWindow {
     #[inline]
     pub fn adjust_space(&mut self, now_ns: u64, rcv_nxt: u64) {
         let elapsed_ns = now_ns - self.space_since_ns;
-        if likely(self.rcv_rtt_x8_us == 0 || elapsed_ns < (self.rcv_rtt_x8_us >> 3) * 1_000) {
+        if likely(
+            self.rcv_rtt_x8_us == 0 || elapsed_ns < u64::from(self.rcv_rtt_x8_us >> 3) * 1_000,
+        ) {
             return;
         }
         self.resize(now_ns, rcv_nxt);
@@ -303,7 +306,8 @@ impl ReceiveWindow {
         if copied > self.space_bytes && !self.rcvbuf_locked {
             let mut window = 2 * copied + 16 * self.mss_bytes;
             window += 2 * (window * (copied - self.space_bytes) / self.space_bytes);
-            let wanted = ((window << RATIO_SHIFT) / self.scaling_ratio).min(self.rcvbuf_max_bytes);
+            let wanted = ((window << RATIO_SHIFT) / u64::from(self.scaling_ratio))
+                .min(self.rcvbuf_max_bytes);
             if wanted > self.rcvbuf_bytes {
                 self.rcvbuf_bytes = wanted;
                 self.window_clamp = self.full_window();
@@ -331,27 +335,31 @@ impl ReceiveWindow {
     /// tcp_rcv_rtt_measure(): a window of data takes a round trip at least, so that only a shorter time counts.
     #[inline]
     pub fn measure_rtt_of_window(&mut self, now_ns: u64, rcv_nxt: u64) {
-        if likely(rcv_nxt < self.rtt_seq) {
+        let is_before = (rcv_nxt as u32).wrapping_sub(self.rtt_seq) > i32::MAX as u32;
+        if likely(is_before) {
             return;
         }
-        if self.rtt_since_ns > 0 {
-            let sample_x8_us = ((now_ns - self.rtt_since_ns) / 1_000).max(1) << 3;
-            if self.rcv_rtt_x8_us == 0 || sample_x8_us < self.rcv_rtt_x8_us {
-                self.rcv_rtt_x8_us = sample_x8_us;
+        let now_us = (now_ns / 1_000) as u32;
+        if self.rtt_since_us > 0 {
+            let sample_us = u64::from(now_us.wrapping_sub(self.rtt_since_us).max(1));
+            if self.rcv_rtt_x8_us == 0 || sample_us << 3 < u64::from(self.rcv_rtt_x8_us) {
+                self.rcv_rtt_x8_us = (sample_us << 3) as u32;
             }
         }
-        self.rtt_seq = rcv_nxt + self.rcv_wnd;
-        self.rtt_since_ns = now_ns;
+        self.rtt_seq = (rcv_nxt + self.rcv_wnd) as u32;
+        self.rtt_since_us = now_us;
     }
 
     /// tcp_rcv_rtt_update(): a lesser sample counts at once. Source: Linux b879dcb1aeec, "tcp: always seek for minimal rtt
     /// in tcp_rcv_rtt_update()", which 5.10.262 and 6.12.117 have too.
     #[inline]
     fn update_rtt(&mut self, sample_us: u64) {
-        self.rcv_rtt_x8_us = match self.rcv_rtt_x8_us {
+        let smoothed = u64::from(self.rcv_rtt_x8_us);
+        let updated = match smoothed {
             0 => sample_us << 3,
             smoothed => (sample_us << 3).min(smoothed + sample_us - (smoothed >> 3)),
         };
+        self.rcv_rtt_x8_us = updated as u32;
     }
 }
 
