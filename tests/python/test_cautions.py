@@ -54,6 +54,17 @@ def test_what_an_engine_does_not_do_is_a_caution_of_its_runs_alone() -> None:
     assert said == "cell 1: sender.costs has no effect in the engine kernel, whose hosts are real."
 
 
+def test_an_axis_by_which_nothing_differs_is_told() -> None:
+    """A rate changes what a flow has; whether BBR looks for a policer does not, where it acts."""
+    path = '[path]\nrate = ["8Mbit/s", "9Mbit/s"]\nrtt = "20ms"\n'
+    flow = '[[flow]]\nalgorithm = ["bbr1", "cubic"]\nbbr1.policer_model = [true, false]\n'
+    run = tcpknee.run(f'duration = "1s"\nrepeat = 2\n{path}{flow}')
+    found = [line for line in run.summary.warnings if "changes nothing" in line]
+    assert found == [
+        "flow.0.bbr1.policer_model changes nothing here: true and false give every flow the same in each repetition."
+    ]
+
+
 @pytest.mark.parametrize(
     ("algorithm", "hosts", "is_told"),
     [

@@ -275,6 +275,7 @@ def _warnings(
     for group in found:
         if told := _late(group):
             lines.append(told)
+    lines += _without_effect(found)
     lines += doubts.of_settings(list(by_cell.values()))
     missing_cells = set(by_cell) - {group.cell for group in found}
     if missing_cells:
@@ -302,6 +303,31 @@ def _late(group: Group) -> str:
         f"cell {group.cell}{f' ({axes})' if axes else ''}, {group.name}: {missing} of {members} transfers were not "
         f"complete when the run ended, so that {' and '.join(unknown)} of their completion cannot be known of every "
         "repetition, and are left out; a longer `duration` would show them."
+    )
+
+
+def _without_effect(found: Sequence[Group]) -> Iterator[str]:
+    """Axes but algorithms by whose values nothing differs, wherever they act. Of algorithms verdicts say so."""
+    for axis in dict.fromkeys(axis for group in found for axis in group.axes if not _ALGORITHM.fullmatch(axis)):
+        alike: dict[object, list[Group]] = {}
+        for group in found:
+            if axis in group.axes:
+                rest = tuple(item for item in group.axes.items() if item[0] != axis)
+                alike.setdefault((group.group, rest), []).append(group)
+        compared = [members for members in alike.values() if len(members) > 1]
+        if compared and all(_is_same(members[0], other) for members in compared for other in members[1:]):
+            values = list(dict.fromkeys(group.axes[axis] for members in compared for group in members))
+            told = " and ".join(values) if len(values) <= _MOST_TOLD else f"its {len(values)} values"
+            yield f"{axis} changes nothing here: {told} give every flow the same in each repetition."
+
+
+_MOST_TOLD = 4
+"""Values of an axis that a warning names."""
+
+
+def _is_same(a: Group, b: Group) -> bool:
+    return np.array_equal(a.reps, b.reps) and all(
+        np.array_equal(values, b.values[name], equal_nan=True) for name, values in a.values.items()
     )
 
 
