@@ -37,7 +37,7 @@ _TRAIN = (
 )
 _NOISE = (
     "A link in user space delays packets by tens of microseconds, which at these distances is a part of each round: "
-    "five repetitions on a busy virtual machine are few."
+    "five or ten repetitions on a virtual machine are few."
 )
 _SHORT = MappingProxyType({"repeat": "3"})
 _BOTH_BBR1 = {"flow__0__algorithm": "bbr1", "flow__1__algorithm": "bbr1"}
@@ -188,7 +188,7 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         quick=MappingProxyType({"path.rtt": '["1ms"]'}),
         limits=by_engine(
-            kernel=_NOISE + " One of three repetitions at 4 ms was marked as not kept up with by the link."
+            kernel=_NOISE + " One of ten repetitions at 4 ms with GRO off was marked as not kept up with by the link."
         ),
     ),
     Claim(
