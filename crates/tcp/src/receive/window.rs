@@ -328,7 +328,7 @@ impl ReceiveWindow {
         self.last_tsecr_ms = segment.tsecr_ms;
         let sample_ms = cx.now_ms().wrapping_sub(segment.tsecr_ms);
         if likely(sample_ms > 0) {
-            self.update_rtt(u64::from(sample_ms) * 1_000);
+            self.update_rtt(u64::from(sample_ms) * 1_000, false);
         }
     }
 
@@ -341,10 +341,8 @@ impl ReceiveWindow {
         }
         let now_us = (now_ns / 1_000) as u32;
         if self.rtt_since_us > 0 {
-            let sample_us = u64::from(now_us.wrapping_sub(self.rtt_since_us).max(1));
-            if self.rcv_rtt_x8_us == 0 || sample_us << 3 < u64::from(self.rcv_rtt_x8_us) {
-                self.rcv_rtt_x8_us = (sample_us << 3) as u32;
-            }
+            let sample_us = now_us.wrapping_sub(self.rtt_since_us).max(1);
+            self.update_rtt(u64::from(sample_us), true);
         }
         self.rtt_seq = (rcv_nxt + self.rcv_wnd) as u32;
         self.rtt_since_us = now_us;
@@ -353,13 +351,13 @@ impl ReceiveWindow {
     /// tcp_rcv_rtt_update(): a lesser sample counts at once. Source: Linux b879dcb1aeec, "tcp: always seek for minimal rtt
     /// in tcp_rcv_rtt_update()", which 5.10.262 and 6.12.117 have too.
     #[inline]
-    fn update_rtt(&mut self, sample_us: u64) {
+    fn update_rtt(&mut self, sample_us: u64, is_of_window: bool) {
         let smoothed = u64::from(self.rcv_rtt_x8_us);
-        let updated = match smoothed {
-            0 => sample_us << 3,
-            smoothed => (sample_us << 3).min(smoothed + sample_us - (smoothed >> 3)),
-        };
-        self.rcv_rtt_x8_us = updated as u32;
+        if smoothed == 0 || sample_us << 3 < smoothed {
+            self.rcv_rtt_x8_us = (sample_us << 3) as u32;
+        } else if !is_of_window {
+            self.rcv_rtt_x8_us = (smoothed + sample_us - (smoothed >> 3)) as u32;
+        }
     }
 }
 
@@ -481,7 +479,7 @@ mod tests {
     fn a_round_trip_that_is_shorter_counts_at_once_and_a_longer_one_by_an_eighth() {
         let mut window = window();
         let mut after = |sample_us| {
-            window.update_rtt(sample_us);
+            window.update_rtt(sample_us, false);
             window.rcv_rtt_x8_us
         };
         assert_eq!(after(40_000), 8 * 40_000);
