@@ -16,7 +16,7 @@ from tcpknee.human import counted, suggest
 from tcpknee.say import aligned
 
 from . import completion
-from .options import SEED_MAX, Options, Whole, out_option, running_options
+from .options import SEED_MAX, Options, Whole, names_of, out_option, running_options
 
 if TYPE_CHECKING:
     from tcpknee.validation.claims.claim import Claim
@@ -157,12 +157,8 @@ def _in_folder(
 def _chosen(only: Sequence[str]) -> list[Claim]:
     from tcpknee.validation.claims import catalogue
 
-    known = catalogue.by_id()
-    wanted = [name.strip() for text in only for name in text.split(",")]
-    unknown = next((name for name in wanted if name not in known), None)
-    if unknown is not None:
-        raise UsageError(f'knee gallery: --only: got "{unknown}"; ' + suggest(unknown, list(known), "expected claims:"))
-    return [claim for claim in catalogue.CLAIMS if not wanted or claim.id in wanted]
+    names = names_of("knee gallery: --only", only, list(catalogue.by_id()), "expected claims:")
+    return [claim for claim in catalogue.CLAIMS if claim.id in names]
 
 
 def _command(only: Sequence[str], form: Form) -> list[str]:

@@ -23,6 +23,7 @@ from .options import (
     is_given,
     json_option,
     name_list,
+    names_of,
     quiet_option,
 )
 
@@ -134,6 +135,7 @@ def command(
         raise click.UsageError(f"--junit: {junit} is there already; expected a name that is free.")
     deadline = begun + _core.duration_ns("--budget", budget) / 1e9 if budget is not None else None
     rows = suites.find(suite or "rfc9743")
+    names = names_of("--row", only, [row.name for row in rows.rows], f"expected rows of {rows.name}:") if only else ()
     stem = re.sub(r"[^\w.-]+", "-", Path(candidates.path_of(algorithm)).stem)
     engines = engine.split(",")
     if resume:
@@ -152,7 +154,7 @@ def command(
             new,
             base,
             folder / name if len(engines) > 1 else folder,
-            only=only,
+            only=names,
             engine=name,
             kernels=kernel,
             base_kernel=against_kernel,

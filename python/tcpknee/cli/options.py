@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from tcpknee.errors import UsageError
+from tcpknee.human import suggest
 from tcpknee.runs import engines
 
 from . import completion
@@ -169,6 +171,16 @@ def free(*paths: Path) -> None:
             raise RunFolderError(
                 f"{path}: is there already; expected a name that is free. Choose another, or replace it with --force."
             )
+
+
+def names_of(option: str, only: Sequence[str], known: Sequence[str], expected: str) -> list[str]:
+    """The names in an option that may stand several times, each time with a list; all that are known where it does not.
+    `expected`: what stands before those in the refusal of another."""
+    wanted = [name.strip() for text in only for name in text.split(",")]
+    unknown = next((name for name in wanted if name not in known), None)
+    if unknown is not None:
+        raise UsageError(f'{option}: got "{unknown}"; {suggest(unknown, known, expected)}')
+    return [name for name in known if not wanted or name in wanted]
 
 
 def is_given(option: str) -> bool:

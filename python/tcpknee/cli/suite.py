@@ -12,7 +12,7 @@ from tcpknee import human, say
 from tcpknee.errors import UsageError
 
 from . import completion
-from .options import Whole, json_option, quiet_option
+from .options import Whole, json_option, names_of, quiet_option
 
 if TYPE_CHECKING:
     from tcpknee.gate.suite import Row, Suite
@@ -98,14 +98,13 @@ def _row(suite: Suite, row: Row, found: Sequence[Value]) -> dict[str, object]:
 
 
 def _chosen(suite: Suite, rows: Sequence[Row], only: Sequence[str]) -> list[Row]:
-    from tcpknee.gate.suite import rows_named
-
     if not rows:
         raise UsageError(
             f"knee suite: {suite.name} has no row with published values; expected `knee gate --suite {suite.name} "
             "ALGORITHM`, which judges an algorithm by its rows."
         )
-    return rows_named(rows, only, "expected a row with published values:")
+    names = names_of("--row", only, [row.name for row in rows], "expected a row with published values:")
+    return [row for row in rows if row.name in names]
 
 
 def _listed(found: Sequence[Suite]) -> Iterator[str]:

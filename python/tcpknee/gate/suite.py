@@ -149,17 +149,6 @@ def find(word: str) -> Suite:
     return load(FOLDER / f"{word}.toml")
 
 
-def rows_named(rows: Sequence[Row], only: Sequence[str], expected: str) -> list[Row]:
-    """Those of `only`, which has names and lists of them; all where it has none. `expected`: what stands before the
-    names that there are. Raises `UsageError`."""
-    known = [row.name for row in rows]
-    wanted = [name.strip() for text in only for name in text.split(",")]
-    unknown = next((one for one in wanted if one not in known), None)
-    if unknown is not None:
-        raise UsageError(f'--row: got "{unknown}"; {suggest(unknown, known, expected)}')
-    return [row for row in rows if not wanted or row.name in wanted]
-
-
 def load(path: Path) -> Suite:
     """Raises `ScenarioError` with all mistakes, a line for each."""
     text, file = api.read_scenario(path)
