@@ -46,6 +46,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return run
 
 
+@pytest.fixture(scope="module")
+def alone(made: Made) -> list[Path]:
+    """Runs of cubic and of bbr1 by itself, with repetitions enough to tell them apart."""
+    repeats = ("repeat = 3", "repeat = 5")
+    return [made(name, ('["cubic", "bbr1"]', f'"{name}"'), repeats) for name in ("cubic", "bbr1")]
+
+
 def knee(*words: str | Path) -> Result:
     return CliRunner().invoke(app, ["diff", *map(str, words)])
 
@@ -198,9 +205,7 @@ def test_runs_without_a_common_cell_are_refused(made: Made) -> None:
     assert "cannot be told apart" in refused(made("before"), other, "--varying", "flow.0.algorithm")
 
 
-def test_one_algorithm_beside_another_where_that_is_what_varies(made: Made) -> None:
-    repeats = ("repeat = 3", "repeat = 5")
-    alone = [made(name, ('["cubic", "bbr1"]', f'"{name}"'), repeats) for name in ("cubic", "bbr1")]
+def test_one_algorithm_beside_another_where_that_is_what_varies(alone: list[Path]) -> None:
     keys = re.search(r"--varying (\S+)", refused(*alone))
     assert keys and "flow.0.algorithm" in keys[1]
     found = tcpknee.diff(*alone, varying=keys[1].split(","))
@@ -255,9 +260,7 @@ def test_json_has_both_values_and_the_verdict_of_every_metric(made: Made) -> Non
             assert ("ratio" in metric) != ("difference" in metric)
 
 
-def test_what_changed_in_what_held_it_back_is_said(made: Made) -> None:
-    repeats = ("repeat = 3", "repeat = 5")
-    alone = [made(name, ('["cubic", "bbr1"]', f'"{name}"'), repeats) for name in ("cubic", "bbr1")]
+def test_what_changed_in_what_held_it_back_is_said(alone: list[Path]) -> None:
     keys = re.search(r"--varying (\S+)", refused(*alone))
     assert keys
     assert re.search(r"  limited by: cwnd .* -> pacing ", knee(*alone, "--varying", keys[1]).output)
