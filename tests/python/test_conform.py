@@ -280,24 +280,6 @@ def test_the_estimate_is_of_all_suites_and_only_of_what_is_missing(call: Call, t
     assert json.loads(call("conform", "--resume", "--out", "out", "--json").out)["folder"] == "out"
 
 
-def test_resume_without_a_folder_is_refused_and_names_the_newest(call: Call, two_suites: list[str]) -> None:
-    none = call("conform", "--resume")
-    assert (none.code, none.err) == (
-        2,
-        "knee conform --resume: got no folder; expected --out DIR, the folder to go on with. "
-        "There is none in runs/: leave out --resume.\n",
-    )
-    for name in ("conform-2", "conform-10", "compare-11"):
-        (Path("runs") / name).mkdir(parents=True)
-    several = call("conform", "--quick", "--resume")
-    assert several.code == 2
-    assert several.err.endswith(
-        "The newest is runs/conform-10: `knee conform --quick --resume --out runs/conform-10`.\n"
-    )
-    assert sorted(folder.name for folder in Path("runs").iterdir()) == ["compare-11", "conform-10", "conform-2"]
-    assert two_suites == []
-
-
 def test_a_folder_that_holds_nothing_to_go_on_with_is_refused(call: Call, two_suites: list[str]) -> None:
     missing = call("conform", "--resume", "--out", "nosuch")
     assert (missing.code, missing.err) == (

@@ -184,6 +184,27 @@ def test_an_option_that_would_be_ignored_is_refused(call: Call, place: Path, wor
     assert not (place / "x").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "stem"),
+    [
+        ("conform --quick", "conform"),
+        ("gallery --only loss-1.5", "gallery"),
+        ("gate cubic --engine kernel", "gate-cubic"),
+        ("run small.toml", "small"),
+    ],
+)
+def test_resume_without_a_folder_names_the_newest(call: Call, words: str, stem: str) -> None:
+    said = f"knee {words.split()[0]} --resume: got no folder; expected --out DIR, the folder to go on with. "
+    none = call(*words.split(), "--resume")
+    assert (none.code, none.err) == (2, f"{said}There is none in runs/: leave out --resume.\n")
+    for number in (2, 10):
+        Path("runs", f"{stem}-{number}").mkdir(parents=True)
+    Path("runs/other-11").mkdir()
+    several = call(*words.split(), "--resume")
+    assert (several.code, several.err) == (2, f"{said}The newest is runs/{stem}-10.\n")
+    assert len(list(Path("runs").iterdir())) == 3
+
+
 def test_two_scenarios_of_one_name_are_refused_before_the_first_runs(call: Call, place: Path) -> None:
     (place / "dir" / "s.toml").write_text(SMALL)
     [line] = lines_of(call("run", "s.toml", "dir/s.toml", "--out", "two"))

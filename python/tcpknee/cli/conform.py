@@ -17,8 +17,6 @@ from .options import PATH, Whole, foreign, json_option, out_option, quiet_option
 if TYPE_CHECKING:
     from tcpknee.validation.conformance.conform import Compared
 
-_RUNS = Path("runs")
-
 
 @click.command("conform", short_help="Show how far the simulator and this kernel are apart.")
 @out_option("Folder for the runs and the figure; by default the next free runs/conform-N.")
@@ -74,9 +72,11 @@ def _beside_this_kernel(
     from tcpknee.validation.conformance import conform, overlay
     from tcpknee.validation.conformance.text import verdict_line
 
+    from . import running
+
     if resume and out is None:
-        raise UsageError(_no_folder(quick=quick))
-    folder, names = out or next_free(_RUNS, "conform"), conform.suites(quick=quick)
+        raise running.no_folder("conform", "conform")
+    folder, names = out or next_free(running.RUNS, "conform"), conform.suites(quick=quick)
     if not resume and folder.is_dir() and any(folder.iterdir()):
         raise RunFolderError(
             f"{folder}: is not empty; expected a new folder. Finish what is in it with --resume, or choose another "
@@ -111,19 +111,6 @@ def _beside_this_kernel(
         say.lines(f"* {doubt}" for doubt in doubts)
         say.lines(["", f"Overlay: {', '.join(str(figure) for figure in figures)}", f"Runs: {folder}"])
     return 0 if all(verdict.ok for verdict in judged) else 1
-
-
-def _no_folder(*, quick: bool) -> str:
-    """As `knee run --resume` says it, with the command for the newest."""
-    from tcpknee import provenance
-    from tcpknee.runs.folder import newest
-
-    text = "knee conform --resume: got no folder; expected --out DIR, the folder to go on with."
-    found = newest(_RUNS, "conform")
-    if found is None:
-        return f"{text} There is none in {_RUNS}/: leave out --resume."
-    words = provenance.command_line("knee", "conform", *(["--quick"] if quick else []), "--resume", "--out", str(found))
-    return f"{text} The newest is {found}: `{words}`."
 
 
 def _table(compared: list[Compared]) -> list[str]:

@@ -88,7 +88,7 @@ def _scenarios(names: Sequence[str], options: Options, of_claims: Sequence[str] 
 def _claims(only: Sequence[str], options: Options, *, quick: bool, seed: int | None, resume: bool) -> int:
     """`knee gallery` without a scenario. Exit code 1 when a claim is not reproduced, or in part only."""
     from tcpknee.runs import api, progress
-    from tcpknee.runs.folder import newest, next_free
+    from tcpknee.runs.folder import next_free
     from tcpknee.runs.output import SCHEMA
     from tcpknee.validation.claims import judging
     from tcpknee.writing import replacing
@@ -104,11 +104,7 @@ def _claims(only: Sequence[str], options: Options, *, quick: bool, seed: int | N
         )
     api.check_engine(form.engine, form.bpf, options.programs_as_root, options.allow_host_settings)
     if resume and options.out is None:
-        found = newest(running.RUNS, "gallery")
-        raise UsageError(
-            "knee gallery --resume: got no folder; expected --out DIR, the folder to go on with."
-            + (f" The newest is {found}." if found else f" There is none in {running.RUNS}/: leave out --resume.")
-        )
+        raise running.no_folder("gallery", "gallery")
     out = options.out or next_free(running.RUNS, "gallery")
     holds = (out / "verdicts").exists()
     if holds and not resume:

@@ -125,7 +125,7 @@ def command(
     from tcpknee import _core
     from tcpknee.gate import candidates, judging, report
     from tcpknee.gate import suite as suites
-    from tcpknee.runs.folder import newest, next_free
+    from tcpknee.runs.folder import next_free
     from tcpknee.runs.progress import Line
     from tcpknee.writing import replacing
 
@@ -139,7 +139,7 @@ def command(
     stem = re.sub(r"[^\w.-]+", "-", Path(candidates.path_of(algorithm)).stem)
     engines = engine.split(",")
     if resume:
-        _check_resumed(out, engines, newest(running.RUNS, f"gate-{stem}"))
+        _check_resumed(out, engines, f"gate-{stem}")
     folder = out or next_free(running.RUNS, f"gate-{stem}")
     if not resume and folder.exists() and any(folder.iterdir()):
         raise click.UsageError(
@@ -208,16 +208,17 @@ def _again() -> Iterator[str]:
                 yield ",".join(value) if isinstance(value, tuple) else str(value)
 
 
-def _check_resumed(out: Path | None, engines: Sequence[str], newest: Path | None) -> None:
+def _check_resumed(out: Path | None, engines: Sequence[str], stem: str) -> None:
     """Refuses a gate that there is not, or that keeps nothing."""
+    from . import running
+
     if engines == ["sim"]:
         raise click.UsageError(
             "--resume: got it with the engine sim, whose rows are run in a minute or two and not kept; expected guest, "
             "hosts or kernel. Leave it out."
         )
     if out is None:
-        known = f" The newest is {newest}." if newest else ""
-        raise click.UsageError(f"--resume: got no folder; expected --out DIR, the folder to go on with.{known}")
+        raise running.no_folder("gate", stem)
     if not out.is_dir():
         raise click.UsageError(f"--resume: there is no folder {out}; expected that of a gate. Leave it out.")
 

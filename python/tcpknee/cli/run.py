@@ -109,7 +109,7 @@ def _resume(files: Sequence[Path], options: Options) -> int:
     from . import running
 
     if options.out is None:
-        raise UsageError("knee run --resume: got no folder; expected --out DIR, the run folder to go on with.")
+        raise running.no_folder("run", _stem(files[0]) if len(files) == 1 else None)
     for name, given in (("--force", options.force), ("--dry-run", options.dry_run)):
         if given:
             raise UsageError(f"knee run: got --resume and {name}; expected one of them. --resume keeps what is there.")

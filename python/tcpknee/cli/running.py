@@ -14,7 +14,7 @@ from tcpknee import _core, human, provenance, say
 from tcpknee.errors import RunFolderError, TcpkneeError, UsageError
 from tcpknee.kernels import cache
 from tcpknee.runs import api, beside, compose, doubts, engines, engines_text, manifest, output, progress
-from tcpknee.runs.folder import OF_HOSTS, next_free
+from tcpknee.runs.folder import OF_HOSTS, newest, next_free
 from tcpknee.runs.results import Run
 
 from .options import PAIR, Options
@@ -39,6 +39,15 @@ class Job:
     out: Path | None
     stem: str
     command: str
+
+
+def no_folder(verb: str, stem: str | None) -> UsageError:
+    """Of `--resume` without `--out`: names the newest of the folders that the verb calls by that stem."""
+    text = f"knee {verb} --resume: got no folder; expected --out DIR, the folder to go on with."
+    if stem is not None:
+        found = newest(RUNS, stem)
+        text += f" The newest is {found}." if found else f" There is none in {RUNS}/: leave out --resume."
+    return UsageError(text)
 
 
 def run_all(jobs: Iterable[Job], options: Options) -> int:
