@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,17 @@ def test_each_rule_that_is_a_key_or_a_parameter_can_be_set_alone() -> None:
     }
     for rule, diff in found.items():
         assert diff is None or all(one.key.endswith(rule) for one in diff.differing), rule
+
+
+def test_of_many_comparisons_of_rules_some_are_said_to_differ_by_chance(tmp_path: Path) -> None:
+    lossy = "repeat = 3\n" + SCENARIO.replace("[path]\n", '[path]\nloss = "1%"\n')
+    (tmp_path / "lossy.toml").write_text(lossy)
+    said = knee("diff", "--quiet", "--kernel", "4.15,7.2", "lossy.toml", cwd=tmp_path).out
+    of_rules = said.partition("each by itself")[2]
+    of, by_chance = map(int, re.search(r"Of (\d+) comparisons at 95 % about (\d+) differ by chance", of_rules).groups())  # type: ignore[union-attr]
+    assert of >= 20 and by_chance == round(0.05 * of)
+    same = list(rules.lines(iter([]), "4.15", "7.2"))
+    assert not any("by chance" in line for line in same)
 
 
 def test_bbr_without_fq_keeps_a_queue_on_kernels_whose_timer_is_too_fast_for_it() -> None:

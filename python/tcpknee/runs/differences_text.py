@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tcpknee import human
@@ -222,14 +222,7 @@ def _shares(group: Group) -> dict[str, float]:
 
 def _after(diff: Diff, everything: bool) -> Iterator[str]:
     yield from _READ
-    judged = [
-        verdict
-        for verdict in diff.verdicts
-        if verdict.low is not None and not verdict.found.identical and (everything or verdict.metric in _HEADLINE)
-    ]
-    if len(judged) >= _MANY:
-        chance = round((1 - LEVEL) * len(judged))
-        yield f"Of {len(judged)} comparisons at {100 * LEVEL:.0f} % about {chance} differ by chance alone."
+    yield from by_chance(verdict for verdict in diff.verdicts if everything or is_headline(verdict))
     hidden = 0 if everything else sum(not _is_shown(one, verdict) for one in diff.compared for verdict in one.verdicts)
     if hidden:
         yield f"{human.counted(hidden, 'comparison')} left out, without a difference or in other metrics: --all."
@@ -247,6 +240,14 @@ def _after(diff: Diff, everything: bool) -> Iterator[str]:
     if found := list(doubted(diff)):
         yield ""
         yield from (f"* {doubt}" for doubt in found)
+
+
+def by_chance(verdicts: Iterable[Verdict]) -> Iterator[str]:
+    """How many of them differ though nothing does, where they are many. What is equal to the last bit does not."""
+    judged = sum(verdict.low is not None and not verdict.found.identical for verdict in verdicts)
+    if judged >= _MANY:
+        chance = round((1 - LEVEL) * judged)
+        yield f"Of {judged} comparisons at {100 * LEVEL:.0f} % about {chance} differ by chance alone."
 
 
 def _counted(verdicts: Sequence[Verdict]) -> str:

@@ -13,6 +13,8 @@ from tcpknee.errors import UsageError
 from . import api, compose, differences, differences_text
 
 if TYPE_CHECKING:
+    from tcpknee.evidence.verdicts import Verdict
+
     from .differences import Diff
     from .pool import Watcher
     from .results import Run
@@ -128,10 +130,12 @@ def lines(found: Iterator[tuple[Changed, Diff | None]], before: str, after: str)
     yield f"Rules of {before}, each by itself as {after} has it"
     idle: list[str] = []
     untried: list[str] = []
+    verdicts: list[Verdict] = []
     for changed, diff in found:
         if diff is None:
             untried.append(changed.rule)
             continue
+        verdicts += filter(differences_text.is_headline, diff.verdicts)
         told = [sentence for sentence in differences_text.answer(diff) if _differs(sentence)]
         if not told:
             idle.append(changed.rule)
@@ -143,6 +147,7 @@ def lines(found: Iterator[tuple[Changed, Diff | None]], before: str, after: str)
     if untried:
         why = "the simulator lacks it, the scenario sets it, or it takes hosts with costs"
         yield f"  not tried, as {why}: {', '.join(untried)}"
+    yield from differences_text.by_chance(verdicts)
     yield "Effects need not add up: a rule may matter only beside another."
 
 
