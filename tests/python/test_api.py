@@ -296,6 +296,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert len(run.flows) == 4
     assert run.json()["schema"] and run.meta["sessions"][0]["workers"] == 1
     assert compose.toml({"a": np.float64(1.5), "b": [np.float32(0.5), np.uint8(3)]}) == "a = 1.5\nb = [0.5, 3]\n"
+    assert compose.toml({"a": np.True_, "b": np.array([1, 2])}) == "a = true\nb = [1, 2]\n"
 
 
 def test_a_comparison_leaves_out_a_sixth_of_its_duration_but_no_more_than_5_s() -> None:

@@ -6,7 +6,6 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from numbers import Integral, Real
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -259,12 +258,14 @@ def _key(key: str) -> str:
 
 
 def _value(value: Any, where: str) -> str:
+    # Arrays, columns and numbers of numpy, pandas and pyarrow.
+    if hasattr(value, "tolist"):
+        value = value.tolist()
     if isinstance(value, bool):
         return "true" if value else "false"
-    # Numbers of numpy are shown with their type.
-    if isinstance(value, Integral):
+    if isinstance(value, int):
         return repr(int(value))
-    if isinstance(value, Real):
+    if isinstance(value, float):
         return repr(float(value))
     if isinstance(value, str):
         if _SURROGATE.search(value):
