@@ -1,6 +1,6 @@
 //! The values of a key: one, or a list that makes an axis.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use crate::key::Key;
 use crate::key::error::Problem;
@@ -98,7 +98,8 @@ impl Reader<'_> {
             );
             return None;
         }
-        let mut seen = HashSet::new();
+        // Labels by what they mean: "1%" is "1.0%".
+        let mut seen: HashMap<String, String> = HashMap::new();
         let mut entries = Vec::with_capacity(list.len());
         for toml in list.iter() {
             if self.mistakes.is_full() {
@@ -111,11 +112,16 @@ impl Reader<'_> {
             let Some(entry) = self.entry(line, toml, read) else {
                 continue;
             };
-            if seen.insert(entry.label.clone()) || self.zipped.contains(path) {
-                entries.push(entry);
-            } else {
-                let got = format!("{} twice in a list", quoted(&entry.label));
+            let same = seen.insert(format!("{:?}", entry.value), entry.label.clone());
+            if let (Some(same), false) = (same, self.zipped.contains(path)) {
+                let label = quoted(&entry.label);
+                let got = match same == entry.label {
+                    true => format!("{label} twice in a list"),
+                    false => format!("{label} beside {}, which is the same", quoted(&same)),
+                };
                 refuse(entry.line, &got, "Remove one; `repeat` repeats a cell.");
+            } else {
+                entries.push(entry);
             }
         }
         (entries.len() == list.len()).then_some(entries)

@@ -18,6 +18,11 @@ fn lists_that_make_no_axis_are_refused() {
         ),
         (
             r#"rtt = "100ms""#,
+            r#"rtt = ["10ms", "0.01s"]"#,
+            r#"s.toml:5: path.rtt: got "0.01s" beside "10ms", which is the same; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 0s to 60s, or a list of such values. Remove one; `repeat` repeats a cell."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
             r#"rtt = ["1ms", 2]"#,
             r#"s.toml:5: path.rtt: got the bare number 2; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 0s to 60s. Write it with its unit, in quotes."#,
         ),
