@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+import tcpknee
 from tcpknee import say
 from tcpknee.evidence import written
 from tcpknee.evidence.stats import Estimate
-from tcpknee.runs import progress
+from tcpknee.runs import output, progress
 
 
 @pytest.mark.parametrize(
@@ -43,6 +44,16 @@ def test_columns_line_up() -> None:
         "cubic       1.07",
         "bbr1 ×2    102.8",
     ]
+
+
+def test_of_several_hops_the_figures_are_said_to_be_of_the_narrowest() -> None:
+    hops = [{"rate": "20Mbit/s", "rtt": "5ms"}, {"rate": "10Mbit/s", "rtt": "15ms"}]
+    run = tcpknee.run(duration="1s", hop=hops, flow=[{"algorithm": "cubic"}])
+    lines = output.lines(run)
+    assert lines[1].startswith("2 hops · narrowest rate 10.0 Mbit/s · rtt 20.0 ms · BDP 24.4 KiB · ")
+    assert any("Link used is of the narrowest hop." in line for line in lines)
+    one = output.lines(tcpknee.run(duration="1s", path=hops[0], flow=[{"algorithm": "cubic"}]))
+    assert one[1].startswith("rate 20.0 Mbit/s · ") and not any("hop" in line for line in one)
 
 
 def test_progress_is_lines_elsewhere_than_in_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,6 +50,7 @@ sessions           one per start or resumption: started (UTC), wall_sec, workers
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -130,6 +131,11 @@ def kernel_of(run: Mapping[str, Any]) -> str:
         return ", ".join(sorted(kernels)) or "two hosts"
     releases = ", ".join(guest["release"] for guest in run.get("guests", ()))
     return f"guests of Linux {releases}" if releases else str(run["host"]["kernel"])
+
+
+def hops(cell: Mapping[str, Any]) -> int:
+    """How many hops the path of a described cell has."""
+    return sum(re.fullmatch(r"(path|hop\.\d+)\.rtt", key) is not None for key, _, _ in cell["describe"])
 
 
 def session(workers: int) -> dict[str, Any]:

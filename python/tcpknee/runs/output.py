@@ -242,15 +242,15 @@ def _short(key: str) -> str:
 def _head(run: Run) -> Iterator[str]:
     meta = run.meta
     yield str(meta["title"])
-    facts = []
-    for name, kind, factor in (
-        ("rate_bits_per_sec", "rate", 1.0),
-        ("rtt_ns", "time", 1e-3),
-        ("bdp_bytes", "bytes", 1.0),
+    hops = max(map(manifest.hops, meta["cells"]))
+    facts = [f"{hops} hops"] if hops > 1 else []
+    for name, label, kind, factor in (
+        ("rate_bits_per_sec", "rate" if hops == 1 else "narrowest rate", "rate", 1.0),
+        ("rtt_ns", "rtt", "time", 1e-3),
+        ("bdp_bytes", "BDP", "bytes", 1.0),
     ):
         values = {cell.get(name) for cell in meta["cells"]}
         if len(values) == 1 and None not in values:
-            label = {"rate_bits_per_sec": "rate", "rtt_ns": "rtt", "bdp_bytes": "BDP"}[name]
             facts.append(f"{label} {human.quantity(kind, values.pop() * factor)}")
     buffers = {buffer_text(cell) for cell in meta["cells"]}
     if len(buffers) == 1:
@@ -296,6 +296,8 @@ def _notes(run: Run, intervals: bool) -> Iterator[str]:
         )
     if any(group.count > 1 for group in run.summary.groups):
         notes.append("Goodput is of all flows of a row together.")
+    if any(manifest.hops(cell) > 1 for cell in run.meta["cells"]):
+        notes.append("Link used is of the narrowest hop.")
     if notes:
         yield ""
         yield " ".join(notes)
