@@ -481,6 +481,10 @@ def test_an_undecided_comparison_of_fleets_says_how_many_prefixes_would_decide(m
         "holds",
         "fails",
     ]
+    alike = {"holds": (0.95, 1, 1.05), "fails": (1.12, 1.2, 1.3), "undecided": (0.95, 1.0, 1.15)}
+    assert [fleet._alike("", interval(*ends)).verdict for ends in alike.values()] == list(alike)
+    assert fleet._alike("", interval(0.6, 0.7, 0.8)).verdict == "fails"
+    assert fleet._alike("", interval(*alike["undecided"])).needed == 225
 
 
 def test_a_comparison_without_an_interval_on_one_side_of_1_is_undecided() -> None:
@@ -499,8 +503,8 @@ def one_fleet(once: Callable[[str, Callable[[Path], object]], Path], monkeypatch
     """The fleet of article C is made once for the processes that run tests: it takes each of them a minute."""
     write = synthetic.write
 
-    def given(mix: synthetic.Mix, folder: Path) -> None:
-        folder.symlink_to(once(f"fleet-{mix.seed}", lambda place: write(mix, place)))
+    def given(mix: synthetic.Mix, folder: Path, **how: Any) -> None:
+        folder.symlink_to(once(f"fleet-{mix.seed}", lambda place: write(mix, place, **how)))
 
     monkeypatch.setattr(synthetic, "write", given)
 
@@ -519,5 +523,7 @@ def test_the_short_form_of_a_claim_gives_the_verdict_of_the_page(name: str, tmp_
     claim = catalogue.by_id()[name]
     form = judging.Form(quick=True)
     found = judging.judge(claim, form, tmp_path, resume=False, workers=1, watcher=Watcher())
-    page = next(one["verdict"] for one in STORED[name]["results"] if one["engine"] == "sim")
-    assert found.verdict == page, [one for one in found.found if one["verdict"] != "holds"]
+    page = [one["verdict"] for one in STORED[name]["results"] if one["engine"] == "sim"]
+    # A twentieth of the prefixes does not decide all that they decide together.
+    told = {*page, judging.UNDECIDED} if claim.unit == "prefixes" else {page[0]}
+    assert found.verdict in told, [one for one in found.found if one["verdict"] != "holds"]

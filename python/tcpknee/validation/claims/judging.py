@@ -133,7 +133,7 @@ def _judge(claim: Claim, form: Form, out: Path, resume: bool, workers: int | Non
             seed = run.meta["seed"] if run else form.seed or 1
             # A new one: what an interrupted check left is no part of another.
             folder = next_free(out, f"{claim.id}-check")
-            found = checks.find(claim.check)(Request(run, seed, form.quick, folder))
+            found = checks.find(claim.check)(Request(run, seed, form.quick, folder, workers, watcher))
             outcomes += found.outcomes
             ours += found.ours
     except KernelUnsupported as error:

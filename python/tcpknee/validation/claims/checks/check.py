@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -11,17 +11,21 @@ import numpy as np
 from tcpknee.evidence import expect, stats, written
 from tcpknee.evidence.expect import Outcome
 from tcpknee.evidence.stats import Floats
+from tcpknee.runs.pool import Watcher
 from tcpknee.runs.results import Run
 
 
 @dataclass(frozen=True)
 class Request:
-    """`run` is that of the claim's scenario, where it has one. `folder` is for files; it need not exist."""
+    """`run` is that of the claim's scenario, where it has one. `folder` is for files; it need not exist. `workers`:
+    what runs at once, by default one per processor."""
 
     run: Run | None
     seed: int
     quick: bool
     folder: Path
+    workers: int | None = None
+    watcher: Watcher = field(default_factory=Watcher)
 
     @property
     def of_scenario(self) -> Run:

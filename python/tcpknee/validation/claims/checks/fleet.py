@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 MIN_BYTES = 1_000_000
 
+_PREFIXES = 4800
+"""Of the mix: as many as decide nearly all that its own 240, the short form, leave open."""
+
 _NEAR_S = 0.005
 """What Wi-Fi gathers on both ways, and a packet's own time at 8 Mbit/s, may add to a base RTT; timestamps count whole
 milliseconds, and may take one off."""
@@ -49,10 +52,9 @@ def retrans(request: Request) -> Found:
 
 
 def throughput_low(request: Request) -> Found:
-    """At P25, bbr2 is like cubic: neither is shown to be faster, or by less than 10 %."""
+    """At P25, bbr2 is like cubic."""
     found = ratio(_connections(request), "delivery_rate_bits_per_sec", 0.25, "bbr2", "cubic")
-    same = found.low <= 1 <= found.high or (found.low > 0.9 and found.high < 1.1)
-    outcome = fact("bbr2 / cubic of the delivery rate at P25 is 1, or within 10 % of it", same, _text(found))
+    outcome = _alike("bbr2 / cubic of the delivery rate at P25", found)
     return Found([outcome], [("bbr2 ÷ cubic, P25", _text(found))])
 
 
@@ -63,7 +65,9 @@ def throughput_high(request: Request) -> Found:
     for share, name in ((0.5, "P50"), (0.75, "P75")):
         for upper, lower in (("bbr2", "cubic"), ("bbr1", "bbr2")):
             found = ratio(_connections(request), rate, share, upper, lower)
-            outcomes.append(_above(f"{upper} / {lower} of the delivery rate at {name} > 1", found, 1))
+            what = f"{upper} / {lower} of the delivery rate at {name}"
+            fast = (upper, name) == ("bbr1", "P75")
+            outcomes.append(_alike(what, found) if fast else _above(f"{what} > 1", found, 1))
             ours.append((f"{upper} ÷ {lower}, {name}", _text(found)))
     return Found(outcomes, ours)
 
@@ -188,6 +192,19 @@ def _distances(rtts_s: Mapping[str, float], table: Mapping[str, np.ndarray]) -> 
     return fact(what, right >= 0.9 * len(apart_s), f"{right} of {len(apart_s)} prefixes")
 
 
+def _alike(what: str, found: Interval) -> Outcome:
+    """Whether the whole interval is within 10 % of 1; across that is undecided."""
+    least, most = 0.9, 1.1
+    what = f"{what} is within 10 % of 1"
+    if found.low > least and found.high < most:
+        return Outcome(what, 0, "holds", _text(found))
+    if found.high < least or found.low > most:
+        return Outcome(what, 0, "fails", _text(found))
+    crossed = [limit for limit in (least, most) if found.low <= limit <= found.high]
+    needed = [count for limit in crossed if (count := _needed(found, limit)) is not None]
+    return Outcome(what, 0, "undecided", _text(found), max(needed, default=None))
+
+
 def _above(what: str, found: Interval, least: float) -> Outcome:
     """Whether the whole interval is above it; across it is undecided."""
     verdict = "holds" if found.low >= least else "fails" if found.high < least else "undecided"
@@ -307,19 +324,22 @@ def _true(request: Request, key: str) -> dict[str, float]:
     return {row["prefix"]: float(parse_figure(row[key]).quantity.values[0]) for row in rows}
 
 
-_MADE: dict[int, Path] = {}
-"""Fleets that this process has made or found, by their seed."""
+_MADE: dict[tuple[int, int], Path] = {}
+"""Fleets that this process has made or found, by their seed and prefixes."""
 
 
 def _fleet(request: Request) -> Path:
-    """The fleet that all these claims share, simulated where it is not there yet. It has no short form: paths differ so
-    much that fewer of them tell nothing."""
+    """The fleet that all these claims share, simulated where it is not there yet."""
     from tcpknee.fleet import synthetic
 
-    folder = _MADE.get(request.seed, request.folder)
+    mix = synthetic.read("edge").changed(seed=request.seed)
+    if not request.quick:
+        mix = mix.changed(prefixes=_PREFIXES)
+    key = (mix.seed, mix.prefixes)
+    folder = _MADE.get(key, request.folder)
     if not (folder / "fleet.json").is_file():
-        folder = request.folder.parent / f"fleet-seed-{request.seed}-{provenance.engine_version()}"
+        folder = request.folder.parent / f"fleet-{mix.prefixes}-seed-{mix.seed}-{provenance.engine_version()}"
     if not (folder / "fleet.json").is_file():
-        synthetic.write(synthetic.read("edge").changed(seed=request.seed), folder)
-    _MADE[request.seed] = folder
+        synthetic.write(mix, folder, workers=request.workers, watcher=request.watcher)
+    _MADE[key] = folder
     return folder
