@@ -85,14 +85,14 @@ CLAIMS: tuple[Claim, ...] = (
     _of_fleet(
         "fleet-throughput-low",
         "for slow clients bbr2 is like cubic",
-        "P25 of the delivery rate alike",
+        "bbr2 ÷ cubic of the delivery rate at P25 within 10 % of 1",
         because="Random loss, up to 1 % behind Wi-Fi in this mix, slows cubic but not bbr2. Without it both are "
         "equally fast.",
     ),
     _of_fleet(
         "fleet-throughput-high",
         "for fast clients bbr2 is like bbr1; median bandwidth cubic < bbr2 < bbr1",
-        "delivery rate at P50 and P75: cubic < bbr2 < bbr1",
+        "delivery rate: cubic < bbr2 < bbr1 at P50; at P75 cubic < bbr2, and bbr1 within 10 % of bbr2",
         because="A flow that is alone at a bottleneck fills it with each of the three algorithms. The article's order "
         "appears at the median when CUBIC flows of other sites share the bottleneck.",
     ),
@@ -110,9 +110,9 @@ CLAIMS: tuple[Claim, ...] = (
         "what v1 has in flight grows with the RTT beyond need; v2's queue share does not",
         "slope of what is in flight on the smoothed RTT: bbr1 > bbr2",
         "charts",
-        "What is in flight grows with the RTT for both, as the BDP does: access rates are the same at each distance, "
-        "and paths differ by more than the algorithms. Beyond the BDP bbr1 has more than bbr2 at each RTT, but not "
-        "the more of it the longer the RTT is. Flows of different RTTs do not share a bottleneck here; in "
+        "What is in flight grows with the RTT for both, as the BDP does: access rates are the same at each distance. "
+        "Beyond the BDP bbr1 has more than bbr2 at each RTT, but both have the less of it the longer the RTT is. Flows "
+        "of different RTTs do not share a bottleneck here; in "
         "bbr-rtt-fairness two do, and there the far bbr1 flow has 12.5 times the goodput of the near one, and of bbr2 "
         "1.4 times.",
     ),
@@ -120,8 +120,9 @@ CLAIMS: tuple[Claim, ...] = (
         "fleet-rtt",
         "RTT: cubic ≤ bbr2 < bbr1",
         "median smoothed RTT: bbr2 < bbr1, and cubic at most 1.05 times bbr2",
-        because="That bbr2 has a lower RTT than bbr1 is shown. The article found CUBIC's lower still, and called that "
-        "odd: CUBIC fills the buffer that it has to itself until it loses a packet, and bbr2 does not.",
+        because="That bbr2 has a lower RTT than bbr1 is shown. CUBIC's is 1.04 to 1.08 times bbr2's with either seed, "
+        "which lies at the limit. The article found CUBIC's lower still, and called that odd: CUBIC fills the buffer "
+        "that it has to itself until it loses a packet, and bbr2 does not.",
     ),
     _of_fleet("rwnd-limited", "bbr2 spends less time limited by the receive window than bbr1", "bbr2 < bbr1", "charts"),
     _of_fleet(
@@ -146,7 +147,7 @@ CLAIMS: tuple[Claim, ...] = (
             for client, acks in (("Linux", "44"), ("other", "0"))
             for buffer in ("0.25bdp", "1bdp", "4bdp")
         ),
-        quick=MappingProxyType({"repeat": "3", "duration": '"8s"'}),
+        quick=MappingProxyType({"repeat": "6", "duration": '"8s"'}),
         engines=("sim",),
         limits=by_engine(
             sim="The article shows the processor use of whole hosts over days; transfers are only a part of it. With a "
