@@ -242,10 +242,10 @@ def _short(key: str) -> str:
 def _head(run: Run) -> Iterator[str]:
     meta = run.meta
     yield str(meta["title"])
-    hops = max(map(manifest.hops, meta["cells"]))
+    hops = max(map(manifest.hops, meta["cells"]), default=1)
     facts = [f"{hops} hops"] if hops > 1 else []
     for name, label, kind, factor in (
-        ("rate_bits_per_sec", "rate" if hops == 1 else "narrowest rate", "rate", 1.0),
+        ("rate_bits_per_sec", "narrowest rate" if hops > 1 else "rate", "rate", 1.0),
         ("rtt_ns", "rtt", "time", 1e-3),
         ("bdp_bytes", "BDP", "bytes", 1.0),
     ):
