@@ -77,10 +77,17 @@ class Tab:
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
         self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        with self._until_loaded():
+            self.send("Page.navigate", url=page.as_uri())
+
+    @contextmanager
+    def _until_loaded(self) -> Iterator[None]:
+        """What is done meanwhile leads to another page."""
         self._events.clear()
-        self.send("Page.navigate", url=page.as_uri())
+        yield
         end = time.monotonic() + PATIENCE_SEC
-        while "Page.loadEventFired" not in self._events and time.monotonic() < end:
+        while "Page.loadEventFired" not in self._events:
+            assert time.monotonic() < end, "no page was loaded"
             self._hear()
 
     def run(self, script: str) -> Any:
@@ -95,6 +102,11 @@ class Tab:
         known = {"key": key, "code": key, "windowsVirtualKeyCode": code}
         self.send("Input.dispatchKeyEvent", type="keyDown", **known, **text)
         self.send("Input.dispatchKeyEvent", type="keyUp", **known)
+
+    def follow(self) -> None:
+        """Enter on a link, and waits for its page."""
+        with self._until_loaded():
+            self.press("Enter", 13)
 
     def write(self, text: str) -> None:
         """Text, as from a keyboard."""
