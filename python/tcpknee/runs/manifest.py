@@ -133,9 +133,10 @@ def kernel_of(run: Mapping[str, Any]) -> str:
     return f"guests of Linux {releases}" if releases else str(run["host"]["kernel"])
 
 
-def hops(cell: Mapping[str, Any]) -> int:
-    """How many hops the path of a described cell has."""
-    return sum(re.fullmatch(r"(path|hop\.\d+)\.rtt", key) is not None for key, _, _ in cell["describe"])
+def hops(run: Mapping[str, Any]) -> int:
+    """How many hops the path has, in all cells alike."""
+    described = [key for cell in run["cells"][:1] for key, _, _ in cell["describe"]]
+    return sum(re.fullmatch(r"(path|hop\.\d+)\.rtt", key) is not None for key in described)
 
 
 def session(workers: int) -> dict[str, Any]:

@@ -242,7 +242,7 @@ def _short(key: str) -> str:
 def _head(run: Run) -> Iterator[str]:
     meta = run.meta
     yield str(meta["title"])
-    hops = max(map(manifest.hops, meta["cells"]), default=1)
+    hops = manifest.hops(meta)
     facts = [f"{hops} hops"] if hops > 1 else []
     for name, label, kind, factor in (
         ("rate_bits_per_sec", "narrowest rate" if hops > 1 else "rate", "rate", 1.0),
@@ -296,7 +296,7 @@ def _notes(run: Run, intervals: bool) -> Iterator[str]:
         )
     if any(group.count > 1 for group in run.summary.groups):
         notes.append("Goodput is of all flows of a row together.")
-    if any(manifest.hops(cell) > 1 for cell in run.meta["cells"]):
+    if manifest.hops(run.meta) > 1:
         notes.append("Link used is of the narrowest hop.")
     if notes:
         yield ""
