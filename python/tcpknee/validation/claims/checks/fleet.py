@@ -194,15 +194,9 @@ def _distances(rtts_s: Mapping[str, float], table: Mapping[str, np.ndarray]) -> 
 
 def _alike(what: str, found: Interval) -> Outcome:
     """Whether the whole interval is within 10 % of 1; across that is undecided."""
-    least, most = 0.9, 1.1
     what = f"{what} is within 10 % of 1"
-    if found.low > least and found.high < most:
-        return Outcome(what, 0, "holds", _text(found))
-    if found.high < least or found.low > most:
-        return Outcome(what, 0, "fails", _text(found))
-    crossed = [limit for limit in (least, most) if found.low <= limit <= found.high]
-    needed = [count for limit in crossed if (count := _needed(found, limit)) is not None]
-    return Outcome(what, 0, "undecided", _text(found), max(needed, default=None))
+    ends = (_above(what, found, 0.9), _below(what, found, 1.1))
+    return max(ends, key=lambda end: (("holds", "undecided", "fails").index(end.verdict), end.needed or 0))
 
 
 def _above(what: str, found: Interval, least: float) -> Outcome:
