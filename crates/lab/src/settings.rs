@@ -45,6 +45,10 @@ pub fn sysctls(host: &Host) -> Vec<(&'static str, String)> {
             host.tcp_comp_sack_rtt_percent.to_string(),
         ),
         (
+            "tcp_rcvbuf_low_rtt",
+            host.tcp_rcvbuf_low_rtt.as_us().to_string(),
+        ),
+        (
             "tcp_syn_linear_timeouts",
             host.tcp_syn_linear_timeouts.to_string(),
         ),
@@ -70,6 +74,7 @@ pub fn set_sysctls(host: &Host) -> Result<(), KernelError> {
         };
         let has = match error.kind() {
             io::ErrorKind::NotFound if rules::is_dispensable(name, &value) => continue,
+            io::ErrorKind::NotFound if name == "tcp_rcvbuf_low_rtt" => "0".into(),
             // Since Linux 6.11; before, it was 200 ms, settable by route only.
             io::ErrorKind::NotFound if name == "tcp_rto_min_us" => "200000".into(),
             io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => {

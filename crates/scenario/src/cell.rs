@@ -4,7 +4,9 @@ mod flow;
 mod host;
 
 pub use flow::FlowSpec;
-pub use host::{GroTable, Host, PacingTimer, Prr, RcvbufShare, Reception, SendStamps};
+pub use host::{
+    GroTable, Host, PacingTimer, Prr, RcvbufGrowth, RcvbufShare, Reception, SendStamps,
+};
 
 use std::collections::BTreeMap;
 

@@ -4,13 +4,15 @@ use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use knee_path::Backend;
-use knee_scenario::{Cell, Host as Spec, PacingTimer, Prr, RcvbufShare, Reception, SendStamps};
+use knee_scenario::{
+    Cell, Host as Spec, PacingTimer, Prr, RcvbufGrowth, RcvbufShare, Reception, SendStamps,
+};
 use knee_units::Nanos;
 use knee_units::rng::Lateness;
 
 use crate::event::EndpointId;
 use crate::machine::{MachineConf, Qdisc};
-use knee_tcp::{HostConf, Pacing, PrrRule, Settings, TimerRule};
+use knee_tcp::{BufferGrowth, HostConf, Pacing, PrrRule, Settings, TimerRule};
 
 /// Descriptors of a veth's ring (Linux, drivers/net/veth.c).
 const VETH_RING_SIZE: u32 = 256;
@@ -126,6 +128,12 @@ impl HostType {
                 RcvbufShare::MeasuredFromQuarter => 65,
             },
             measures_payload: spec.rcvbuf_share != RcvbufShare::Half,
+            rcvbuf_growth: match spec.rcvbuf_growth {
+                RcvbufGrowth::Rise => BufferGrowth::Rise,
+                RcvbufGrowth::Twice => BufferGrowth::Twice,
+                RcvbufGrowth::Margin => BufferGrowth::Margin,
+            },
+            tcp_rcvbuf_low_rtt: spec.tcp_rcvbuf_low_rtt,
             grow_skb: spec.grow_skb,
             prr: match spec.prr {
                 Prr::CatchUp => PrrRule::CatchUp,

@@ -2,7 +2,7 @@
 //!
 //! Linux means 6.12.117 over netem in user-mode Linux, with the same path and without offloads, one run of 30 s each.
 
-use crate::common::{LARGE_BUFFERS, NO_SSTHRESH, assert_within, run};
+use crate::common::{LARGE_BUFFERS, NO_SSTHRESH, assert_within, median, run};
 use knee_sim::Output;
 
 fn as_linux(algorithm: &str, rate: &str, rtt: &str, buffer: &str, seed: u32) -> Output {
@@ -20,17 +20,13 @@ tcp_limit_output_bytes = "1MiB"
 gro = false
 rx_coalesce = "0s"
 [receiver]
+rcvbuf_growth = "margin"
 gro = false
 rx_coalesce = "0s"
 [[flow]]
 algorithm = "{algorithm}"
 "#
     ))
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 fn first_ssthresh(output: &Output) -> f64 {
@@ -52,18 +48,14 @@ fn cdg_leaves_slow_start_and_fills_the_link_as_in_linux() {
         let runs: Vec<_> = (0..41)
             .map(|seed| as_linux("cdg", rate, rtt, buffer, seed))
             .collect();
-        let left = median(runs.iter().map(first_ssthresh).collect());
+        let left = median(runs.iter().map(first_ssthresh));
         assert_within(
             &format!("{rate} x {rtt}: first ssthresh over Linux'"),
             left / ssthresh,
             0.97,
             1.03,
         );
-        let goodput = median(
-            runs.iter()
-                .map(|run| run.flows.goodput_bits_per_sec[0])
-                .collect(),
-        );
+        let goodput = median(runs.iter().map(|run| run.flows.goodput_bits_per_sec[0]));
         assert_within(
             &format!("{rate} x {rtt}: goodput over Linux'"),
             goodput / (mbit_per_sec * 1e6),

@@ -263,7 +263,8 @@ count = 40
     };
     let softirq_us: Vec<i64> = (0..4).map(last).collect();
     let most = softirq_us.iter().max().expect("there are four");
-    counters.insert("busiest_pct", 100 * most / softirq_us.iter().sum::<i64>());
+    let all: i64 = softirq_us.iter().sum();
+    counters.insert("busiest_pct", (100 * most + all / 2) / all);
     counters
 }
 

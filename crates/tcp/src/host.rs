@@ -21,6 +21,19 @@ pub enum Pacing {
     Fq,
 }
 
+/// The window that the receive buffer holds after a round trip in which more was read than in any before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BufferGrowth {
+    /// Twice what was read, and twice again by the share that it is more, as the sender may double its rate: since Linux 6.18
+    /// (aa251c84636c, "tcp: fix too slow tcp_rcvbuf_grow() action").
+    Rise,
+    /// Twice what was read, as those that follow, and what waits beyond a hole: Linux 6.16 and 6.17 (65c5287892e9, "tcp: fix
+    /// sk_rcvbuf overshoot"; 63ad7dfedfae, "tcp: adjust rcvbuf in presence of reorders").
+    Twice,
+    /// As `Rise`, of sixteen segments more, and nothing for what waits beyond a hole: before.
+    Margin,
+}
+
 /// What TCP knows of its host's settings, named as the sysctls.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -65,6 +78,9 @@ pub struct Settings {
     /// Share of the receive buffer that is taken for payload, in 256ths, and whether full packets show another.
     pub payload_share_q8: u32,
     pub measures_payload: bool,
+    /// What the receive buffer grows to, and the RTT below which it grows by that.
+    pub rcvbuf_growth: BufferGrowth,
+    pub tcp_rcvbuf_low_rtt: Nanos,
     /// Does a packet take what it lacks from the next skb (Linux from 6.10 on)?
     pub grow_skb: bool,
     /// How the window grows in a reduction.
@@ -266,6 +282,8 @@ mod tests {
                 tcp_tso_rtt_log: 9,
                 payload_share_q8: 128,
                 measures_payload: true,
+                rcvbuf_growth: BufferGrowth::Rise,
+                tcp_rcvbuf_low_rtt: Nanos::ZERO,
                 grow_skb: true,
                 prr: PrrRule::CatchUp,
             }

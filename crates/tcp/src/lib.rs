@@ -72,7 +72,7 @@ pub use agent::{ASKS, Answer, Asks, Since};
 use ecn::EcnState;
 pub use ecn::agreed_ecn;
 use handshake::Handshake;
-pub use host::{Clock, Cx, HostConf, Pacing, Settings};
+pub use host::{BufferGrowth, Clock, Cx, HostConf, Pacing, Settings};
 use knee_cc::{ACK_STATE_ECHO, CaState, CcIn, CcOut, INFINITE_SSTHRESH, Instance, Op};
 
 use knee_units::rng::Stream;

@@ -50,6 +50,12 @@ impl Reassembly {
     pub fn waiting_bytes(&self) -> u64 {
         self.out_of_order.total()
     }
+    /// How far what waits beyond a hole reaches, from where the hole begins, bytes.
+    pub fn reach(&self) -> u64 {
+        self.out_of_order
+            .last()
+            .map_or(0, |(_, end)| end - self.rcv_nxt)
+    }
     #[inline]
     pub fn fin_received(&self) -> bool {
         self.fin_received

@@ -188,12 +188,13 @@ impl Receiver {
     }
 
     /// Data beyond a hole.
-    fn on_gap(&mut self, start: u64, end: u64, payload_bytes: u32) {
+    fn on_gap(&mut self, conf: &HostConf, start: u64, end: u64, payload_bytes: u32) {
         self.acks.schedule();
         let fresh = self.data.insert(start, end);
         if fresh > 0 {
             self.grow_window(payload_bytes, 0);
         }
+        self.window.make_room(conf, self.data.reach());
     }
 
     fn grow_window(&mut self, payload_bytes: u32, unread_packets: u16) {
@@ -254,18 +255,18 @@ impl Receiver {
             self.unread_bytes += readable;
         } else {
             self.bytes_read += readable;
-            self.window.adjust_space(cx.now_ns(), self.data.rcv_nxt());
+            self.window.adjust_space(cx.now_ns(), cx.host, &self.data);
         }
         readable
     }
 
     /// tcp_recvmsg(): reads all there is; returns how much. Is the window now twice what the sender knows (tcp_cleanup_rbuf())?
     #[inline]
-    fn read(&mut self, now_ns: u64) -> (u64, bool) {
+    fn read(&mut self, cx: &Cx) -> (u64, bool) {
         let bytes = std::mem::take(&mut self.unread_bytes);
         self.bytes_read += bytes;
         let rcv_nxt = self.data.rcv_nxt();
-        self.window.adjust_space(now_ns, rcv_nxt);
+        self.window.adjust_space(cx.now_ns(), cx.host, &self.data);
         let opens = self.window.has_doubled(rcv_nxt, self.data.waiting_bytes());
         (bytes, bytes > 0 && opens)
     }
@@ -306,7 +307,7 @@ impl Endpoint {
             // tcp_sack_compress_send_ack()
             self.send_ack(cx);
         }
-        self.rx.on_gap(start, end, segment.payload_bytes);
+        self.rx.on_gap(cx.host, start, end, segment.payload_bytes);
     }
 
     /// __tcp_ack_snd_check()
@@ -376,7 +377,7 @@ impl Endpoint {
     /// An application that reads later reads all there is, and what the sender waits for is acked; returns how much it was.
     #[inline]
     pub fn read(&mut self, cx: &mut Cx) -> u64 {
-        let (bytes, opens) = self.rx.read(cx.now_ns());
+        let (bytes, opens) = self.rx.read(cx);
         if bytes > 0 && (opens || self.acks_when_read()) {
             self.send_ack(cx);
         }

@@ -33,6 +33,7 @@ _SYSCTLS = {
     },
     "tcp_comp_sack_delay": "net.ipv4.tcp_comp_sack_delay_ns",
     "tcp_rto_min": "net.ipv4.tcp_rto_min_us",
+    "tcp_rcvbuf_low_rtt": "net.ipv4.tcp_rcvbuf_low_rtt",
     **{
         name: f"net.core.{name}"
         for name in ("wmem_max", "rmem_max", "netdev_max_backlog", "netdev_budget", "netdev_budget_usecs")
@@ -47,7 +48,11 @@ _TRIPLES = {
 }
 """Keys that are one of a sysctl's three numbers."""
 
-_NS = {"net.ipv4.tcp_comp_sack_delay_ns": 1, "net.ipv4.tcp_rto_min_us": 1_000}
+_NS = {
+    "net.ipv4.tcp_comp_sack_delay_ns": 1,
+    "net.ipv4.tcp_rto_min_us": 1_000,
+    "net.ipv4.tcp_rcvbuf_low_rtt": 1_000,
+}
 """Nanoseconds of a sysctl's unit, where it is a time."""
 
 _TIMES = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}

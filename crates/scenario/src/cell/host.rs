@@ -15,7 +15,7 @@ use super::{PACING, PACING_SOURCE, Pacing};
 
 mod choices;
 
-pub use choices::{GroTable, PacingTimer, Prr, RcvbufShare, Reception, SendStamps};
+pub use choices::{GroTable, PacingTimer, Prr, RcvbufGrowth, RcvbufShare, Reception, SendStamps};
 
 const SYSCTL: &str = "Linux 6.18, Documentation/networking/ip-sysctl.rst";
 const NET_SYSCTL: &str = "Linux 6.18, Documentation/admin-guide/sysctl/net.rst";
@@ -263,6 +263,23 @@ keyed! {
             "how much of the receive buffer is taken for payload, which bounds the window: what full packets have shown, and until then half (measured) or a quarter (measured-from-quarter), or always half, which is tcp_adv_win_scale = 1",
             "Linux dfa2f0483360, \"tcp: get rid of sysctl_tcp_adv_win_scale\"",
         ));
+        pub rcvbuf_growth: RcvbufGrowth = simulated(key(
+            "rcvbuf_growth",
+            Kind::Name("rule", || RcvbufGrowth::NAMES.to_vec()),
+            Value("rise"),
+            "what the window that the receive buffer is sized for grows to when a round trip ends in which more was read than in any before: twice that (twice), and as the sender may double its rate, twice again by the share that it is more (rise), or both of that and of 16 segments (margin). twice and rise add how far the data beyond a hole reaches",
+            "Linux aa251c84636c, \"tcp: fix too slow tcp_rcvbuf_grow() action\"; 65c5287892e9, \"tcp: fix sk_rcvbuf overshoot\"; 63ad7dfedfae, \"tcp: adjust rcvbuf in presence of reorders\"",
+        ));
+        pub tcp_rcvbuf_low_rtt: Nanos = key(
+            "tcp_rcvbuf_low_rtt",
+            Kind::Duration {
+                min: Nanos::ZERO,
+                max: secs(1),
+            },
+            Value("0s"),
+            "below so long a round trip the receive buffer grows by that RTT's share of it, and not by how much more was read; 1ms since Linux 6.19",
+            SYSCTL,
+        );
         pub grow_skb: bool = simulated(key(
             "grow_skb",
             Kind::Flag,

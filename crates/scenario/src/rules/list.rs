@@ -213,6 +213,28 @@ pub const RULES: &[Rule] = &[
         ],
     ),
     hosts(
+        "rcvbuf_growth",
+        "what the receive buffer grows to when a round trip ends",
+        &[
+            first("margin"),
+            change(
+                Release(6, 16),
+                "twice",
+                "65c5287892e9, \"tcp: fix sk_rcvbuf overshoot\"; 63ad7dfedfae",
+            ),
+            change(
+                Release(6, 18),
+                "rise",
+                "aa251c84636c, \"tcp: fix too slow tcp_rcvbuf_grow() action\"",
+            ),
+        ],
+    ),
+    hosts(
+        "tcp_rcvbuf_low_rtt",
+        "below so long a round trip the receive buffer grows by that RTT",
+        &[first("0s"), change(Release(6, 19), "1ms", "ecfea98b7d0d")],
+    ),
+    hosts(
         "grow_skb",
         "does a packet take what it lacks from the next skb?",
         &[
@@ -396,24 +418,6 @@ pub const RULES: &[Rule] = &[
                 Release(6, 1),
                 "a round trip that was full at some time",
                 "f4ce91ce12a7",
-            ),
-        ],
-    ),
-    words(
-        "receive buffer's autotuning",
-        "how it grows",
-        &[
-            first("by what the application copied in a round trip"),
-            change(
-                Release(6, 16),
-                "the same, faster, by a finer RTT",
-                "65c5287892e9, 63ad7dfedfae, ea33537d8292, a00f135cd986",
-            ),
-            change(Release(6, 18), "faster still", "aa251c84636c, b1e014a1f327"),
-            change(
-                Release(6, 19),
-                "the same, not below 1 ms of RTT",
-                "ecfea98b7d0d",
             ),
         ],
     ),

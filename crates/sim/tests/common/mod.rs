@@ -30,6 +30,13 @@ tcp_wmem_max = "1GiB"
 tcp_rmem_max = "1GiB"
 "#;
 
+/// The greater of the two in the middle, where they are even in number.
+pub fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
 /// The only cell of the scenario.
 pub fn cell(text: &str) -> Cell {
     read_cell(text, None)

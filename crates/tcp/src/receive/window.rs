@@ -1,8 +1,9 @@
 //! The window that a receiver offers, and the buffer behind it with its autotuning.
 
 use crate::host::window_scale;
+use crate::reassembly::Reassembly;
 use crate::segment::{Segment, WINDOW_FIELD_MAX};
-use crate::{Cx, HostConf};
+use crate::{BufferGrowth, Cx, HostConf, Settings};
 use knee_kit::odds::{likely, unlikely};
 
 /// What a wire packet of up to 1500 bytes takes in the receive buffer: half a page and an sk_buff, as drivers that build skbs
@@ -41,7 +42,6 @@ pub struct ReceiveWindow {
     wscale: u8,
     mss_bytes: u64,
     rcv_mss: u64,
-    rcvbuf_max_bytes: u64,
     /// Did the application ask for that size (SOCK_RCVBUF_LOCK)?
     rcvbuf_locked: bool,
 
@@ -72,7 +72,6 @@ impl ReceiveWindow {
             mss_bytes,
             // tcp_initialize_rcv_mss(): modest until data shows better.
             rcv_mss: mss_bytes.min(536),
-            rcvbuf_max_bytes: conf.settings.tcp_rmem_bytes[2],
             rcv_rtt_x8_us: 0,
             last_tsecr_ms: 0,
             rtt_seq: 0,
@@ -286,36 +285,71 @@ impl ReceiveWindow {
         room > 0
     }
 
-    /// tcp_rcv_space_adjust(): once per round trip the buffer is sized for
-    /// twice what was read in it, and for the sender to double.
+    /// tcp_rcv_space_adjust(): once per round trip the buffer is sized for what was read in it.
     #[inline]
-    pub fn adjust_space(&mut self, now_ns: u64, rcv_nxt: u64) {
+    pub fn adjust_space(&mut self, now_ns: u64, conf: &HostConf, data: &Reassembly) {
         let elapsed_ns = now_ns - self.space_since_ns;
         if likely(
             self.rcv_rtt_x8_us == 0 || elapsed_ns < u64::from(self.rcv_rtt_x8_us >> 3) * 1_000,
         ) {
             return;
         }
-        self.resize(now_ns, rcv_nxt);
+        self.end_round(now_ns, &conf.settings, data);
     }
 
     /// A round trip is over.
     #[inline(never)]
-    fn resize(&mut self, now_ns: u64, rcv_nxt: u64) {
-        let copied = rcv_nxt - self.space_seq;
-        if copied > self.space_bytes && !self.rcvbuf_locked {
-            let mut window = 2 * copied + 16 * self.mss_bytes;
-            window += 2 * (window * (copied - self.space_bytes) / self.space_bytes);
-            let wanted = ((window << RATIO_SHIFT) / u64::from(self.scaling_ratio))
-                .min(self.rcvbuf_max_bytes);
-            if wanted > self.rcvbuf_bytes {
-                self.rcvbuf_bytes = wanted;
-                self.window_clamp = self.full_window();
+    fn end_round(&mut self, now_ns: u64, settings: &Settings, data: &Reassembly) {
+        let copied = data.rcv_nxt() - self.space_seq;
+        if copied > self.space_bytes {
+            let more = copied - self.space_bytes;
+            let mut window = 2 * copied;
+            if settings.rcvbuf_growth == BufferGrowth::Margin {
+                window += 16 * self.mss_bytes;
             }
+            window += self.allowance(settings, window, more);
             self.space_bytes = copied;
+            self.fit(settings, window, data.reach());
         }
-        self.space_seq = rcv_nxt;
+        self.space_seq = data.rcv_nxt();
         self.space_since_ns = now_ns;
+    }
+
+    /// What the sender may send beyond twice the last round trip's, which was `more` than the one before.
+    fn allowance(&self, settings: &Settings, window: u64, more: u64) -> u64 {
+        let rtt_us = u64::from(self.rcv_rtt_x8_us >> 3);
+        let low_rtt_us = settings.tcp_rcvbuf_low_rtt.as_us();
+        match settings.rcvbuf_growth {
+            BufferGrowth::Twice => 0,
+            _ if rtt_us < low_rtt_us => window * rtt_us / low_rtt_us,
+            _ => 2 * (window * more / self.space_bytes),
+        }
+    }
+
+    /// Data arrived beyond a hole, which it and what waits there reaches so far beyond.
+    pub fn make_room(&mut self, conf: &HostConf, reach: u64) {
+        if conf.settings.rcvbuf_growth != BufferGrowth::Margin {
+            let window = 2 * self.space_bytes;
+            let window = window + self.allowance(&conf.settings, window, 0);
+            self.fit(&conf.settings, window, reach);
+        }
+    }
+
+    /// tcp_rcvbuf_grow(): the buffer holds such a window at least, and what waits beyond a hole.
+    fn fit(&mut self, settings: &Settings, window: u64, reach: u64) {
+        if self.rcvbuf_locked {
+            return;
+        }
+        let reach = match settings.rcvbuf_growth {
+            BufferGrowth::Margin => 0,
+            _ => reach,
+        };
+        let wanted = (((window + reach) << RATIO_SHIFT) / u64::from(self.scaling_ratio))
+            .min(settings.tcp_rmem_bytes[2]);
+        if wanted > self.rcvbuf_bytes {
+            self.rcvbuf_bytes = wanted;
+            self.window_clamp = self.full_window();
+        }
     }
 
     /// tcp_rcv_rtt_measure_ts(): timestamps of a millisecond say nothing of less.
@@ -425,11 +459,59 @@ mod tests {
         assert_eq!(window.rcvbuf_bytes(), 100_000);
         assert_eq!(window.rcv_wnd, 50_000 / 1_448 * 1_448);
         assert_eq!(window.wscale, 0);
-        window.rcv_rtt_x8_us = 8_000;
-        for round in 1..20 {
-            window.adjust_space(round * 1_000_000, 1 + round * round * 100_000);
-        }
+        read(&mut window, &conf(BufferGrowth::Rise, 0), 1_000_000);
         assert_eq!(window.rcvbuf_bytes(), 100_000);
+    }
+
+    fn conf(rcvbuf_growth: BufferGrowth, low_rtt_us: u64) -> HostConf {
+        let settings = Settings {
+            rcvbuf_growth,
+            tcp_rcvbuf_low_rtt: knee_units::Nanos(low_rtt_us * 1_000),
+            tcp_rmem_bytes: [4_096, 1_000_000, 6 << 20],
+            ..Settings::untuned()
+        };
+        HostConf::new(settings, 1500)
+    }
+
+    /// In a round trip of a millisecond.
+    fn read(window: &mut ReceiveWindow, conf: &HostConf, bytes: u64) {
+        let mut data = Reassembly::default();
+        data.start();
+        window.start(0);
+        window.rcv_rtt_x8_us = 8_000;
+        data.advance(1 + bytes);
+        window.adjust_space(1_000_000, conf, &data);
+    }
+
+    /// Half of the buffer is window. A third more is read than before.
+    #[test]
+    fn the_buffer_grows_by_the_rule_of_the_release() {
+        let grown = |rcvbuf_growth, low_rtt_us| {
+            let mut window = window();
+            window.rcvbuf_bytes = 1;
+            window.space_bytes = 30_000;
+            read(&mut window, &conf(rcvbuf_growth, low_rtt_us), 40_000);
+            window.rcvbuf_bytes() / 2
+        };
+        assert_eq!(grown(BufferGrowth::Twice, 0), 80_000);
+        assert_eq!(grown(BufferGrowth::Rise, 0), 80_000 + 2 * 26_666);
+        assert_eq!(grown(BufferGrowth::Rise, 1_000), 80_000 + 2 * 26_666);
+        assert_eq!(grown(BufferGrowth::Rise, 4_000), 80_000 + 20_000);
+        assert_eq!(grown(BufferGrowth::Margin, 0), 103_168 + 2 * 34_389);
+    }
+
+    #[test]
+    fn data_beyond_a_hole_gets_the_room_that_it_reaches_to_from_6_16_on() {
+        let grown = |rcvbuf_growth| {
+            let mut window = window();
+            window.rcvbuf_bytes = 1;
+            window.space_bytes = 100_000;
+            window.make_room(&conf(rcvbuf_growth, 0), 30_000);
+            window.rcvbuf_bytes()
+        };
+        assert_eq!(grown(BufferGrowth::Margin), 1);
+        assert_eq!(grown(BufferGrowth::Twice), 2 * 230_000);
+        assert_eq!(grown(BufferGrowth::Rise), 2 * 230_000);
     }
 
     #[test]

@@ -67,6 +67,18 @@ named! {
 }
 
 named! {
+    /// What the receive buffer grows to when a round trip ends.
+    pub enum RcvbufGrowth {
+        /// Twice what was read in it, and twice again by how much that is more than before.
+        Rise = "rise",
+        /// Twice what was read in it.
+        Twice = "twice",
+        /// The first of it and of sixteen segments.
+        Margin = "margin",
+    }
+}
+
+named! {
     /// Which time of a packet is its sending time.
     pub enum SendStamps {
         /// When the qdisc lets it go.
