@@ -174,7 +174,7 @@ class _Curve:
         return float(self._crossing(distance, -limit)), float(self._crossing(distance, limit))
 
     def drawn(self, weights: npt.NDArray[np.float32]) -> Floats:
-        """The quantile in each resample."""
+        """The quantile in each resample; NaN where no cluster was drawn."""
         reached = (weights @ self.below).astype(np.float64)
         target = self.p * (weights @ self.n.astype(np.float32)).astype(np.float64)
         place = np.clip((reached < target[:, None]).sum(axis=1), 1, len(self.highs))[:, None]
@@ -184,7 +184,7 @@ class _Curve:
         with np.errstate(divide="ignore", invalid="ignore"):
             part = np.where(after > before, (target - before) / (after - before), 0.5)
         found: Floats = lows + (highs - lows) * np.clip(part, 0, 1)
-        return found
+        return np.where(target > 0, found, np.nan)
 
     def _at_p(self) -> Floats:
         """The weight of each cluster below the quantile itself."""
