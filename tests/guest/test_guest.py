@@ -107,10 +107,11 @@ def test_the_same_seed_gives_the_same_tables_on_a_busy_machine(kernel: cache.Ker
             process.wait()
 
 
-def test_chance_comes_from_the_seed(kernel: cache.Kernel, tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", [REPEATED["losses"], scenario('"cubic"', seconds=3)], ids=["losses", "clock's phase"])
+def test_chance_comes_from_the_seed(kernel: cache.Kernel, tmp_path: Path, text: str) -> None:
+    """Where nothing else is random, a run begins at another time after a tick."""
     for seed in (1, 2):
-        text = f"seed = {seed}\n{REPEATED['losses']}"
-        tcpknee.run(text, out=tmp_path / str(seed), engine="guest", kernel=kernel.name)
+        tcpknee.run(f"seed = {seed}\n{text}", out=tmp_path / str(seed), engine="guest", kernel=kernel.name)
     assert tables(tmp_path / "1") != tables(tmp_path / "2")
 
 

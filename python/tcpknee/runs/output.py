@@ -289,7 +289,9 @@ def buffer_text(cell: Mapping[str, Any]) -> str:
 def _notes(run: Run, intervals: bool) -> Iterator[str]:
     """How the tables are read; `intervals`: one of them has some."""
     notes = ["± is the 95 % interval over repetitions."] if intervals else []
-    is_even = run.meta["engine"] == "sim" and not any(cell.get("is_random", True) for cell in run.meta["cells"])
+    is_even = run.meta["engine"] in ("sim", "guest") and not any(
+        cell.get("is_random", True) for cell in run.meta["cells"]
+    )
     if intervals and is_even:
         notes.append(
             "Nothing on this path is random: repetitions differ by the phase of clocks and by what algorithms draw."
