@@ -86,6 +86,32 @@ def test_a_covariate_narrows_the_interval_and_moves_nothing() -> None:
     assert 0.45 < np.mean(narrower) < 0.65
 
 
+@pytest.mark.parametrize("clusters", [5, 30])
+def test_what_arms_differed_by_before_is_taken_out_whole(clusters: int) -> None:
+    """As hosts of two places do, each with one algorithm: the past says half of the outcome, the arms had two deviations
+    between them, and nothing has changed."""
+    rng = np.random.default_rng(6)
+    treated = np.repeat([True, False], clusters)
+    held = 0
+    for _ in range(100):
+        before = rng.normal(size=2 * clusters) + 2 * treated
+        outcome = 0.5 * before + rng.normal(0, 0.9, 2 * clusters)
+        found = statistics.covariate_adjusted(outcome, before, treated, rng.uniform(50, 200, 2 * clusters))
+        held += found.low <= 0 <= found.high
+    # At 95 % fewer come once in 2,000 times.
+    assert held >= 87
+
+
+def test_a_cluster_in_both_arms_is_one_cluster() -> None:
+    rng = np.random.default_rng(7)
+    own = rng.normal(0, 5, 40)
+    outcome, treated = np.r_[own, own + 1] + rng.normal(0, 0.1, 80), np.repeat([False, True], 40)
+    before = rng.normal(size=80)
+    apart = statistics.covariate_adjusted(outcome, before, treated)
+    paired = statistics.covariate_adjusted(outcome, before, treated, clusters=np.tile(np.arange(40), 2))
+    assert paired.clusters == 40 and paired.error < apart.error / 5 and paired.low <= 1.5 and paired.high >= 0.5
+
+
 def test_a_covariate_that_nobody_has_is_refused() -> None:
     with pytest.raises(UsageError, match="no cluster has a value of the period before"):
         statistics.covariate_adjusted(np.ones(3), np.full(3, np.nan), np.array([True, False, True]))

@@ -201,6 +201,7 @@ def test_hosts_and_periods_are_units_where_they_were_drawn_and_connections_never
 def test_what_clusters_were_like_before_is_of_the_prefixes_that_were_drawn(tmp_path: Path) -> None:
     columns, log = experiment(units=100, of_unit=12, connections=6000)
     past = columns | {name: columns[name] - 48 * HOUR for name in ("begin_unix_ns", "end_unix_ns")}
+    past[RATE] = columns[RATE] * np.random.default_rng(2).uniform(0.9, 1.1, 6000)
     data = written(written(tmp_path / "now", columns), log, "assignments")
     before = written(tmp_path / "past", past)
     found = fleets.compare(data, by="arm", before=[str(before)])

@@ -75,11 +75,12 @@ def adjusted(observed: Observed) -> list[Adjusted]:
         for metric in own:
             both = f"({literal(cohort)}, {literal(observed.baseline)})"
             got = observed.fleet.database.sql(f"""
-                select {mean(f"observed.{metric.name}")} as outcome, any_value(past.{metric.name}) as before,
+                select dense_rank() over (order by cluster) - 1 as number,
+                       {mean(f"observed.{metric.name}")} as outcome, any_value(past.{metric.name}) as before,
                        cohort = {literal(cohort)} as treated, count(*) as n
                 from observed left join past using (cluster)
                 where kept and cohort in {both} and observed.{metric.name} is not null group by cluster, cohort
-                order by cluster, cohort
+                order by cluster, treated
             """).to_arrow_table()
             columns = {name: got[name].to_numpy() for name in got.column_names}
             before = np.asarray(columns["before"], float)
@@ -87,7 +88,8 @@ def adjusted(observed: Observed) -> list[Adjusted]:
                 continue
             treated = np.asarray(columns["treated"], bool)
             weights = np.asarray(columns["n"], float)
-            difference = covariate_adjusted(np.asarray(columns["outcome"], float), before, treated, weights)
+            outcome, clusters = np.asarray(columns["outcome"], float), np.asarray(columns["number"], np.intp)
+            difference = covariate_adjusted(outcome, before, treated, weights, clusters)
             found.append(Adjusted(metric, cohort, difference, float(1 - np.isnan(before).mean())))
     if not found:
         observed.fleet.notes.append(

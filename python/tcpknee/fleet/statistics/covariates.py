@@ -3,43 +3,54 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from tcpknee.errors import UsageError
 from tcpknee.evidence.stats import t_quantile
 
 from .bins import Floats
 from .intervals import Interval
-from .sequence import Moments
+from .robust import contrast
 
 
 def covariate_adjusted(
-    outcome: Floats, before: Floats, treated: np.ndarray[tuple[int], np.dtype[np.bool_]], weights: Floats | None = None
+    outcome: Floats,
+    before: Floats,
+    treated: npt.NDArray[np.bool_],
+    weights: Floats | None = None,
+    clusters: npt.NDArray[np.intp] | None = None,
 ) -> Interval:
     """The difference of means over clusters, treated minus not, with what was known before taken out.
 
-    One value per cluster; `before` is the same cluster's value of the period before, NaN where it was not seen: such a
-    cluster counts as an average one. The slope is fitted to both arms together.
+    One value per cluster and arm; `before` is the same cluster's value of the period before, NaN where it was not seen.
+    `clusters` numbers them from 0, where some are in both arms. Least squares of the arm, the value before, and whether
+    there is one: the slope is that within the arms, so that what they differed by before is taken out whole.
     """
     if not len(outcome) == len(before) == len(treated):
         raise UsageError(
             f"{len(outcome)} outcomes, {len(before)} covariates and {len(treated)} arms; give one of each per cluster"
         )
     weights = np.ones(len(outcome)) if weights is None else np.asarray(weights, dtype=np.float64)
+    clusters = np.arange(len(outcome)) if clusters is None else clusters
     seen = ~np.isnan(before)
     if not seen.any():
         raise UsageError("no cluster has a value of the period before; compare without a covariate")
-    middle = float(np.average(before[seen], weights=weights[seen]))
-    known = np.where(seen, before, middle) - middle
-    fitted = np.zeros(len(outcome))
-    for arm in (treated, ~treated):
-        fitted[arm] = outcome[arm] - np.average(outcome[arm], weights=weights[arm])
-    spread = float(np.sum(weights * known**2))
-    slope = float(np.sum(weights * known * fitted)) / spread if spread else 0.0
-    adjusted = outcome - slope * known
-    arms = [Moments.of(adjusted[arm] * weights[arm], weights[arm]).interval() for arm in (treated, ~treated)]
-    return minus(*arms)
+    known = np.where(seen, before - np.average(before[seen], weights=weights[seen]), 0.0)
+    # In units of its own spread: least squares tell columns apart by their size.
+    known /= math.sqrt(float(np.average(known**2, weights=weights))) or 1.0
+    columns = [np.ones(len(outcome)), treated.astype(np.float64), known]
+    if not seen.all():
+        columns.append(seen.astype(np.float64))
+    root = np.sqrt(weights / weights.mean())
+    of = np.zeros(len(columns))
+    of[1] = 1.0
+    found = contrast(np.stack(columns, axis=1) * root[:, None], outcome * root, clusters, of)
+    of_arms = [weights[arm] for arm in (treated, ~treated)]
+    effective = min(float(one.sum() ** 2 / (one**2).sum()) if len(one) else 0.0 for one in of_arms)
+    return replace(found, clusters=min(map(len, of_arms)), effective=effective)
 
 
 def minus(a: Interval, b: Interval) -> Interval:

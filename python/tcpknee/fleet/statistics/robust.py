@@ -32,13 +32,16 @@ def contrast(columns: Floats, outcome: Floats, clusters: npt.NDArray[np.intp], o
         return nothing
     solution = inverse @ columns.T @ outcome
     value = float(of @ solution)
+    # Rounding is no difference.
+    nothing_apart = 1e-12 * float(np.abs(outcome).max())
+    value = value if abs(value) > nothing_apart else 0.0
     bent = _bent(columns, clusters, inverse, of)
     scores = np.bincount(clusters, bent * (outcome - columns @ solution))
     error = math.sqrt(float(scores @ scores))
     degrees = _degrees(columns, clusters, inverse, bent)
-    if not error or degrees < 0.5:
+    if error <= nothing_apart or degrees < 1 - 1e-6:
         return Interval(value, math.nan, math.nan, units, count, float(count), math.nan, math.nan, p_value=math.nan)
-    half = t_quantile(degrees) * error
+    half = t_quantile(max(degrees, 1.0)) * error
     p_value = float(2 * stdtr(degrees, -abs(value) / error))
     return Interval(value, value - half, value + half, units, count, float(count), error, degrees, p_value=p_value)
 
