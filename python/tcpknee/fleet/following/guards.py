@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tcpknee.errors import UsageError
 from tcpknee.fleet.connections import COLUMNS
-from tcpknee.fleet.statistics import Interval, always, cluster_hashes, difference, ratio, tally
+from tcpknee.fleet.statistics import FEW, Interval, always, cluster_hashes, difference, ratio, tally
 from tcpknee.human import suggest
 
 if TYPE_CHECKING:
@@ -54,11 +54,16 @@ class Guard:
     ) -> Judged:
         """Values and clusters of both arms' connections; values that are not known are NaN."""
         tallies = [tally(values, cluster_hashes(clusters)) for values, clusters in (treated, control)]
-        found = always(_KINDS[self.kind](*tallies), planned)
+        found, bound = always(_KINDS[self.kind](*tallies), planned), self.bound
+        is_without = self.kind == "ratio" and math.isnan(found.value) and all(one.rows for one in tallies)
+        if is_without:
+            # Of a mean of 0 there is no ratio. It holds as the difference to so many times the control's does.
+            scaled = tally(control[0] * bound, cluster_hashes(control[1]))
+            found, bound = always(difference(tallies[0], scaled), planned), 0.0
         nearest = found.low if self.sign == "<=" else found.high
         # An endless or unknown interval crosses nothing.
-        is_crossed = math.isfinite(nearest) and bool(_SIGNS[self.sign](nearest, self.bound))
-        return Judged(self, found, is_crossed)
+        is_crossed = math.isfinite(nearest) and bool(_SIGNS[self.sign](nearest, bound))
+        return Judged(self, found, is_crossed, is_without)
 
 
 @dataclass(frozen=True)
@@ -69,14 +74,21 @@ class Judged:
     interval: Interval
     is_crossed: bool
     """Is the whole interval beyond the bound?"""
+    is_without_ratio: bool = False
+    """Is a mean 0, so that `interval` is the difference to the control's mean times the bound?"""
 
     @property
     def told(self) -> str:
         """`1.31 [1.22, 1.42] with 211 clusters`."""
         found = self.interval
-        if found.few or math.isnan(found.value):
-            return f"not judged before 30 clusters: {found.effective:.0f} so far"
-        return f"{found.value:.4g} [{found.low:.4g}, {found.high:.4g}] with {found.clusters} clusters"
+        if found.few:
+            return f"not judged before {FEW} clusters: {found.effective:.3g} so far"
+        if math.isnan(found.value):
+            return "not judged: no value is known"
+        text = f"{found.value:.4g} [{found.low:.4g}, {found.high:.4g}]"
+        if self.is_without_ratio:
+            text += f" more than {self.guard.bound:g} times the control's, as a mean is 0,"
+        return f"{text} with {found.clusters} clusters"
 
 
 def parse(text: str) -> Guard:
