@@ -88,8 +88,8 @@ def test_a_covariate_narrows_the_interval_and_moves_nothing() -> None:
 
 @pytest.mark.parametrize("clusters", [5, 30])
 def test_what_arms_differed_by_before_is_taken_out_whole(clusters: int) -> None:
-    """As hosts of two places do, each with one algorithm: the past says half of the outcome, the arms had two deviations
-    between them, and nothing has changed."""
+    """As hosts of two places do, each with one algorithm: the past says half of the outcome, the arms had two
+    deviations between them, and nothing has changed."""
     rng = np.random.default_rng(6)
     treated = np.repeat([True, False], clusters)
     held = 0
