@@ -106,6 +106,54 @@ def test_what_is_left_out_is_said_with_its_share(drawn: Path) -> None:
     assert f"Left out: {small:.0f} % moved less than 1 MB, {idle:.0f} % never left" in " ".join(str(found).split())
 
 
+def test_what_tells_no_cohort_is_left_out_once_and_what_has_no_cluster_is_told(tmp_path: Path) -> None:
+    columns = fleet(2000, 200)
+    at = np.arange(2000)
+    columns["algorithm"] = [None if one % 4 == 0 else name for one, name in zip(at, columns["algorithm"], strict=True)]
+    columns["bytes_acked"] = np.where((at % 4 == 0) | (at % 4 == 1), 1000, 10_000_000)
+    columns["link"] = [None if one % 4 == 2 else f"link{one % 40}" for one in at]
+    found = fleets.compare(written(tmp_path / "parts", columns), min_bytes="1MB", cluster="link", partial=True)
+    counts = found.counts
+    assert (counts.unknown, counts.too_small, counts.without_cluster, sum(counts.kept.values())) == (500,) * 4
+    told = " ".join(str(found).split())
+    assert "Left out: 25 % tell no algorithm, 25 % moved less than 1 MB, 25 % are of no link." in told
+
+
+def test_what_few_connections_have_and_is_worse_is_shown(tmp_path: Path) -> None:
+    """Less than one of a hundred: P99 is 0."""
+    columns = fleet(12_000, 1200)
+    treated = np.array(columns["algorithm"]) == "bbr1"
+    rare = np.random.default_rng(1).random(12_000) < 0.009
+    columns["retransmit_pct"] = np.where(rare, np.where(treated, 90.0, 0.01), 0.0)
+    found = fleets.compare(written(tmp_path / "rare", columns))
+    assert found.verdict("retransmit_pct").word == "worse"
+    text = str(found)
+    assert "retransmitted mean %" in text and "0 for 99 %" not in text
+
+
+def test_metrics_that_are_all_zero_are_no_comparisons(tmp_path: Path) -> None:
+    columns = fleet(3000, 300)
+    usual = fleets.compare(written(tmp_path / "usual", columns))
+    nothing = columns | {name: np.zeros(3000) for name in ("loss_pct", "rwnd_limited_pct", "sndbuf_limited_pct")}
+    found = fleets.compare(written(tmp_path / "nothing", nothing))
+    assert len(found.verdicts) == len(usual.verdicts) + 3
+    for one in usual.verdicts:
+        assert found.verdict(one.metric.name).p_adjusted == one.p_adjusted
+    assert str(found).split("corrected for")[1] == str(usual).split("corrected for")[1]
+
+
+def test_percentages_stay_within_what_they_can_be(tmp_path: Path) -> None:
+    columns = fleet(400, 4)
+    own = np.array([name.endswith(".0.0/24") for name in columns["remote_prefix"]])
+    columns["rwnd_limited_pct"] = np.where(own, 95.0, 1.0)
+    found = fleets.compare(written(tmp_path / "few", columns), partial=True)
+    apart = found.verdict("rwnd_limited_pct").difference
+    assert apart.low >= -100 and apart.high <= 100
+    for cohort in found.cohorts:
+        mean = found.values[cohort]["rwnd_limited_pct"]["mean"]
+        assert mean.low >= 0 and mean.high <= 100
+
+
 def test_cohorts_behind_the_same_prefixes_are_warned_of_and_clustered_ones_are_not(tmp_path: Path, drawn: Path) -> None:
     naive = fleets.compare(written(tmp_path / "naive", fleet(by="connection")))
     assert [one for one in naive.warnings if one.startswith("interference:") and "% adoption" in one]
@@ -270,7 +318,7 @@ def counted(folder: Path, host: int) -> None:
 
 
 def test_cpu_per_gb_and_retransmissions_of_hosts_are_of_the_cohort_that_they_serve(tmp_path: Path) -> None:
-    for host, algorithm in enumerate(("cubic", "bbr1") * 2):
+    for host, algorithm in enumerate(("cubic", "bbr1") * 4):
         rows = [
             sample(at, cookie, boot_id=f"boot{host}", host=f"edge{host}", algorithm=algorithm)
             for at in range(3)

@@ -69,6 +69,13 @@ def test_wrong_shares_of_arms_are_found_as_scipy_does() -> None:
         statistics.mismatch({"a": 1}, {"b": 1})
 
 
+@pytest.mark.parametrize(("units", "treated", "share"), [(20, 2, 0.01), (20, 5, 0.05), (200, 8, 0.01)])
+def test_shares_of_an_arm_that_was_to_get_few_units_are_judged_exactly(units: int, treated: int, share: float) -> None:
+    """Chi-squared has 5e-05 for two of twenty where 1 % was intended."""
+    found = statistics.mismatch({"a": units - treated, "b": treated}, {"a": 1 - share, "b": share})
+    assert found.p_value == pytest.approx(stats.binomtest(treated, units, share).pvalue, rel=0.2, abs=3e-5)
+
+
 def test_a_covariate_narrows_the_interval_and_moves_nothing() -> None:
     rng = np.random.default_rng(3)
     covered, narrower = 0, []

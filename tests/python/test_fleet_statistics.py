@@ -169,6 +169,36 @@ def test_resamples_that_draw_no_cluster_say_nothing_of_a_ratio_of_quantiles(clus
     assert truth_held >= 33 and np.median(factors) < 3.5
 
 
+@pytest.mark.parametrize(("clusters", "is_known"), [(2, False), (3, False), (4, True)])
+def test_clusters_that_agree_tell_no_more_than_their_number(clusters: int, is_known: bool) -> None:
+    """Two against two in any order: once in three. Four against four: once in 35."""
+    names = np.arange(1, 2 * clusters + 1, dtype=np.uint64) << np.uint64(32)
+    one, other = (
+        tally(np.full(clusters, value), part) for value, part in zip((13.0, 10.0), np.split(names, 2), strict=True)
+    )
+    for p in (None, 0.5):
+        for found in (statistics.ratio(one, other, p), statistics.difference(one, other, p)):
+            assert found.value == pytest.approx(1.3 if found.logarithmic else 3.0, rel=0.02)
+            assert np.isnan(found.low) == np.isnan(found.p_value) == (not is_known)
+
+
+@pytest.mark.parametrize("clusters", [2, 3])
+def test_clusters_of_both_cohorts_count_once(clusters: int) -> None:
+    """As hosts that have each both: 400 pairs that do not differ, of which 5 % may be called different."""
+    rng = np.random.default_rng(8)
+    called = 0
+    for _ in range(400):
+        hashes = np.repeat(rng.integers(1, 2**62, clusters).astype(np.uint64), 40)
+        own = np.repeat(rng.normal(0, 0.3, clusters), 40)
+        apart = np.repeat(rng.normal(0, 0.1, (2, clusters)), 40, axis=1)
+        made = [tally(np.exp(own + one + rng.normal(0, 0.2, len(own))), hashes) for one in apart]
+        found = statistics.ratio(*made)
+        called += not found.low <= 1 <= found.high
+        assert found.degrees <= clusters - 1
+    # With as many degrees of freedom as for clusters of its own each cohort would have, 20 and 15 % are.
+    assert called <= 0.11 * 400
+
+
 def test_most_values_zero_leave_a_quantile_at_zero_and_no_ratio() -> None:
     values, hashes = fleet(10)
     values[values < np.quantile(values, 0.8)] = 0

@@ -110,6 +110,28 @@ def test_a_guard_is_crossed_when_the_whole_interval_is_beyond_it(tmp_path: Path)
     assert following.look([worse], [parse("retransmit_pct ratio >= 3")]).crossed is not None
 
 
+@pytest.mark.parametrize(
+    ("guard", "treated", "control", "crossed"),
+    [
+        ("retransmit_pct ratio <= 1.2", 20.0, 0.0, True),
+        ("retransmit_pct ratio <= 1.2", 0.0, 20.0, False),
+        ("retransmit_pct ratio <= 1.2", 0.0, 0.0, False),
+        ("delivery_rate_bits_per_sec ratio >= 0.9", 0.0, 1e6, True),
+        ("delivery_rate_bits_per_sec ratio >= 0.9", 1e6, 0.0, False),
+    ],
+)
+def test_a_guard_on_a_ratio_is_judged_where_a_mean_is_zero(
+    guard: str, treated: float, control: float, crossed: bool
+) -> None:
+    draws = np.random.default_rng(1).uniform(0.5, 1.5, (2, 1000))
+    arms = [
+        (mean * drawn, [f"{arm}{at // 10}" for at in range(1000)])
+        for arm, mean, drawn in zip("tc", (treated, control), draws, strict=True)
+    ]
+    found = parse(guard).judge(*arms)
+    assert found.is_crossed == crossed and "the control's, as a mean is 0, with 100 clusters" in found.told
+
+
 def test_few_clusters_cross_nothing_however_large_the_difference(tmp_path: Path) -> None:
     look = following.look([experiment(tmp_path / "few", treated_pct=50, prefixes=40)], [parse(GUARD)])
     assert look.crossed is None

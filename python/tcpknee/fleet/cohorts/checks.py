@@ -166,8 +166,9 @@ def _few_clusters(cohort: str, known: Sequence[Tally]) -> Iterator[str]:
         )
     least = min((found for found in known if found.clusters > 1), key=lambda one: one.effective, default=None)
     if least is not None and least.effective < FEW:
+        of = "" if all(found.effective < FEW for found in known) else " of some metrics"
         yield (
-            f"{cohort} has {human.counted(least.clusters, 'cluster')} that know as much as "
+            f"{cohort} has {human.counted(least.clusters, 'cluster')}{of} that know as much as "
             f"{human.digits(least.effective, 2)} equal ones: with fewer than {FEW} intervals are not to be trusted"
         )
 

@@ -68,6 +68,7 @@ class Comparison:
                 "unknown_cohort": counts.unknown,
                 "below_min_bytes": counts.too_small,
                 "not_triggered": counts.not_triggered,
+                "without_cluster": counts.without_cluster,
                 "cohorts": {
                     name: {
                         "total": counts.of_cohorts[name],

@@ -56,8 +56,11 @@ class Counts:
     unknown: int
     """That tell no cohort."""
     too_small: int
+    """Of those that tell their cohort."""
     not_triggered: int
     """Of those that are large enough."""
+    without_cluster: int
+    """Of those that nothing else left out."""
     bytes_acked: int
 
     def adoption(self, cohort: str) -> float:
@@ -167,13 +170,16 @@ def _counts(fleet: Fleet, request: Request) -> Counts:
         "from observed group by cohort order by count(*) desc, cohort"
     ).fetchall()
     told = [row for row in rows if row[0] is not None]
+    too_small, not_triggered = (sum(row[place] for row in told) for place in (3, 4))
+    left = sum(row[1] - row[2] for row in told) - too_small - (not_triggered if request.triggered else 0)
     return Counts(
         total=sum(row[1] for row in rows),
         of_cohorts={row[0]: row[1] for row in told},
         kept={row[0]: row[2] for row in told},
         unknown=sum(row[1] for row in rows if row[0] is None),
-        too_small=sum(row[3] for row in rows),
-        not_triggered=sum(row[4] for row in rows),
+        too_small=too_small,
+        not_triggered=not_triggered,
+        without_cluster=left,
         bytes_acked=int(sum(row[5] for row in rows)),
     )
 

@@ -13,7 +13,7 @@ from tcpknee.say import aligned
 
 from .effects import MetricEffect
 from .metrics import QUANTILES, Metric
-from .verdicts import Verdict
+from .verdicts import UNKNOWN, Verdict
 
 if TYPE_CHECKING:
     from .comparison import Comparison
@@ -51,6 +51,7 @@ def _what(found: Comparison) -> str:
         (counts.unknown, f"tell no {found.request.by}"),
         (counts.too_small, f"moved less than {found.request.min_bytes / 1e6:g} MB"),
         (counts.not_triggered if found.request.triggered else 0, "never left the initial window or were app-limited"),
+        (counts.without_cluster, f"are of no {found.request.cluster or 'unit'}"),
     ]
     told = [f"{_share(count / counts.total)} {why}" for count, why in left if count]
     if told:
@@ -97,7 +98,9 @@ _MOST_LEAST = 10
 def _p_values(listed: list[Verdict]) -> str:
     """Of every metric, alone and corrected; "" where none has any."""
     told = [
-        f"{one.metric.label} {_p(one.p_value)}, {_p(one.p_adjusted)}" for one in listed if one.p_value == one.p_value
+        f"{one.metric.label} {_p(one.p_value)}, {_p(one.p_adjusted)}"
+        for one in listed
+        if one.p_adjusted == one.p_adjusted
     ]
     return f"  p alone, and among all comparisons: {'; '.join(told)}." if told else ""
 
@@ -160,8 +163,9 @@ def _values(found: Comparison) -> Iterator[str]:
 
 
 def _is_seen(found: Comparison, metric: Metric) -> bool:
-    """Has it another value than 0 somewhere?"""
-    return any(own[metric.name]["P99"].value for own in found.values.values() if metric.name in own)
+    """Has it another value than 0 for one of a hundred somewhere, or is something shown of it?"""
+    told = any(one.word in _SHOWN for one in found.verdicts if one.metric == metric)
+    return told or any(own[metric.name]["P99"].value for own in found.values.values() if metric.name in own)
 
 
 def _cell(found: Interval, divisor: float) -> str:
@@ -184,7 +188,9 @@ def _strata(found: Comparison) -> Iterator[str]:
             words = [f"{one.metric.label} {one.word}" for one in own if one.word in _SHOWN]
             count = f"{stratum.connections.get(cohort, 0):,}"
             head = [f"{stratum.name} {stratum.label}", cohort, count]
-            for line in textwrap.wrap(", ".join(words) or "no difference", 52):
+            known = any(one.word != UNKNOWN for one in own)
+            nothing = "no difference shown" if known else UNKNOWN if own else "no connection of one of the two"
+            for line in textwrap.wrap(", ".join(words) or nothing, 52):
                 rows.append([*head, line])
                 head = ["", "", ""]
     yield from aligned(rows, left=[True, True, False, True])
@@ -201,7 +207,7 @@ def _how(found: Comparison) -> str:
         else "how many clusters of each cohort would show that difference four times of five; more connections of the "
         "same clusters help little"
     )
-    count = sum(one.same_as is None for one in found.verdicts)
+    count = sum(one.counts for one in found.verdicts)
     return (
         f"Unit of inference: {found.clusters}. Intervals are 95 %, of a bootstrap over clusters; verdicts are "
         f"corrected for {human.counted(count, 'comparison')} (Benjamini-Hochberg, 5 %). {_sure(found)}: "

@@ -51,6 +51,13 @@ class Verdict:
     p_adjusted: float = math.nan
     same_as: Metric | None = None
     """The metric of an earlier verdict whose values are the same in every connection: one comparison with it."""
+    is_nothing: bool = False
+    """Are all values of both cohorts 0? Then there is nothing to compare."""
+
+    @property
+    def counts(self) -> bool:
+        """Is it one of the comparisons for whose number p-values are corrected?"""
+        return self.same_as is None and not self.is_nothing and not math.isnan(self.p_value)
 
     @property
     def is_relative(self) -> bool:
@@ -153,10 +160,10 @@ def judge(
                 same_as = next((other for other, (c, d) in seen.items() if _are_same(a, c) and _are_same(b, d)), None)
                 found.append(replace(one, same_as=same_as))
                 seen[metric] = (a, b)
-    own = [verdict for verdict in found if verdict.same_as is None]
+    own = [verdict for verdict in found if verdict.counts]
     corrected = adjust([verdict.p_value for verdict in own])
     adjusted = {(one.cohort, one.metric): float(p) for one, p in zip(own, corrected, strict=True)}
-    return [replace(one, p_adjusted=adjusted[one.cohort, one.same_as or one.metric]) for one in found]
+    return [replace(one, p_adjusted=adjusted.get((one.cohort, one.same_as or one.metric), math.nan)) for one in found]
 
 
 def _are_same(one: Tally, other: Tally) -> bool:
@@ -172,12 +179,16 @@ def _are_same(one: Tally, other: Tally) -> bool:
 def _verdict(
     metric: Metric, cohort: str, baseline: str, a: Tally, b: Tally, adoption: float, *, margin: float, seed: int
 ) -> Verdict:
-    apart, times = difference(a, b, metric.p, seed=seed), ratio(a, b, metric.p, seed=seed)
+    apart = _within(metric, difference(a, b, metric.p, seed=seed), least=-100.0)
+    times = ratio(a, b, metric.p, seed=seed)
     is_relative = not math.isnan(times.low)
     least = least_difference(times) - 1 if is_relative else least_difference(apart)
     passes = non_inferior(times, margin, metric.better) if metric.better and is_relative else "undecided"
     value, base = middle(metric, a, seed=seed), middle(metric, b, seed=seed)
-    return Verdict(metric, cohort, baseline, adoption, value, base, apart, times, least, margin, passes)
+    is_nothing = not (a.total.any() or b.total.any())
+    return Verdict(
+        *(metric, cohort, baseline, adoption, value, base, apart, times, least, margin, passes), is_nothing=is_nothing
+    )
 
 
 def middle(metric: Metric, cohort: Tally, *, seed: int) -> Interval:
@@ -191,11 +202,12 @@ def spread(metric: Metric, cohort: Tally, *, seed: int) -> dict[str, Interval]:
     return {name: _within(metric, one) for name, one in {"mean": mean(cohort, seed=seed), **found}.items()}
 
 
-def _within(metric: Metric, found: Interval) -> Interval:
-    """A percentage in a bin whose edge is above 100 is 100."""
+def _within(metric: Metric, found: Interval, least: float = 0.0) -> Interval:
+    """A percentage is from 0 to 100, and a difference of two from -100 on."""
     if metric.kind != "pct":
         return found
-    value, low, high = (min(end, 100.0) if end == end else end for end in (found.value, found.low, found.high))
+    ends = (found.value, found.low, found.high)
+    value, low, high = (min(max(end, least), 100.0) if end == end else end for end in ends)
     return replace(found, value=value, low=low, high=high)
 
 

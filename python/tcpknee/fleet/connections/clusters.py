@@ -17,7 +17,7 @@ OF = {
     "host": "host_id",
     "day": "cast(begin_unix_ns // 86400000000000 as varchar)",
     "link": "link",
-    "period": _PERIOD,
+    "period": f"case when period is not null then {_PERIOD} end",
 }
 """By name; `unit` is the default: what the experiment drew an arm for, and the client's prefix outside experiments."""
 

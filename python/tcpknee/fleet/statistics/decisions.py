@@ -76,7 +76,8 @@ class Mismatch:
 
 
 def mismatch(observed: Mapping[str, int], intended: Mapping[str, float]) -> Mismatch:
-    """The chi-squared test of the counts of assigned units against the intended shares.
+    """The chi-squared test of the counts of assigned units against the intended shares, by its own distribution where
+    an arm was to get fewer than five.
 
     Count what was drawn independently: connections where each connection was drawn, clusters where clusters were.
     """
@@ -93,5 +94,15 @@ def mismatch(observed: Mapping[str, int], intended: Mapping[str, float]) -> Mism
     count = sum(observed.values())
     if not count or len(observed) < 2:
         return Mismatch(dict(observed), shares, math.nan)
-    distance = sum((observed[arm] - count * shares[arm]) ** 2 / (count * shares[arm]) for arm in observed)
-    return Mismatch(dict(observed), shares, float(gammaincc((len(observed) - 1) / 2, distance / 2)))
+    wanted = np.array([count * shares[arm] for arm in observed])
+    distance = float(np.sum((np.array(list(observed.values())) - wanted) ** 2 / wanted))
+    if wanted.min() >= _FEW_WANTED:
+        return Mismatch(dict(observed), shares, float(gammaincc((len(observed) - 1) / 2, distance / 2)))
+    drawn = np.random.default_rng(1).multinomial(count, wanted / count, _DRAWN)
+    farther = int((np.sum((drawn - wanted) ** 2 / wanted, axis=1) >= distance * (1 - 1e-9)).sum())
+    return Mismatch(dict(observed), shares, (1 + farther) / (1 + _DRAWN))
+
+
+_FEW_WANTED = 5
+"""Fewer units of an arm than this, and chi-squared is not how such a distance is spread (Cochran, 1952)."""
+_DRAWN = 100_000

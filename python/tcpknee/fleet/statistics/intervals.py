@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tcpknee.errors import UsageError
-from tcpknee.evidence.stats import t_quantile
+from tcpknee.evidence.stats import LEVEL, t_quantile
 
 from .bins import Floats
 from .degrees import degrees_of
@@ -248,13 +248,29 @@ def _compared(a: Tally, b: Tally, p: float | None, logarithmic: bool, seed: int,
     if len(finite) < 2:
         return nothing
     value, error = float(values[0] - values[1]), float(finite.std())
+    # Rounding is no error.
+    error = error if error > 1e-9 * (1.0 if logarithmic else float(np.abs(values).max())) else 0.0
+    both = len(np.union1d(a.keys, b.keys))
+    if not error and _by_order(a, b, both) > 1 - LEVEL:
+        # So few clusters may agree by chance.
+        return replace(nothing, value=math.exp(value) if logarithmic else value)
     degrees = _welch([one[np.isfinite(one)].var() for one in draws], [first.degrees, second.degrees])
+    # Clusters of both cohorts are no more than they are.
+    degrees = min(degrees, max(both - 1.0, 1.0))
     low, high = _percentiles(drawn, value, degrees, effective)
     low, high = min(low, value), max(high, value)
     p_value = _p_value(drawn, value, error, degrees, effective)
     if logarithmic:
         value, low, high = (math.exp(end) if end < 700 else math.inf for end in (value, low, high))
     return Interval(value, low, high, n, clusters, effective, error, degrees, logarithmic, p_value)
+
+
+def _by_order(a: Tally, b: Tally, both: int) -> float:
+    """The least p-value that the order of the clusters can have: of those that both cohorts have a test of signs, else
+    one of their ranks."""
+    if both < len(a.keys) + len(b.keys):
+        return 2.0 ** (1 - both)
+    return 2 / math.comb(both, len(a.keys))
 
 
 def _apart(value: float, other: float, logarithmic: bool) -> float:
