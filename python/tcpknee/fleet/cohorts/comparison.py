@@ -171,6 +171,7 @@ def _compared(observed: Observed, request: Request) -> Comparison:
     again = []
     if request.reweight is not None:
         weighted = stratified.reweighted(bands[request.reweight])
+        warnings += stratified.unlike(bands[request.reweight])
         again = judge(observed.metrics, weighted, adoption, margin=request.margin, seed=request.seed)
     values = {
         cohort: {

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tcpknee import human
 from tcpknee.fleet.statistics import Tally
 
 from .metrics import Metric
@@ -90,6 +91,19 @@ def _shows(verdict: Verdict) -> bool:
 
 def _sign(verdict: Verdict) -> int:
     return 1 if verdict.value.value > verdict.base.value else -1
+
+
+def unlike(found: Banded) -> Iterator[str]:
+    """What equal shares leave out, because a cohort lacks it."""
+    for cohort in next(iter(found.connections.values()), ()):
+        own = {label: each[cohort] for label, each in found.connections.items()}
+        lone = [label for label, each in found.connections.items() if each[cohort] and not all(each.values())]
+        if lone:
+            share = sum(own[label] for label in lone) / sum(own.values())
+            yield (
+                f"with equal shares of {found.name} {human.digits(100 * share, 2)} % of the connections of {cohort} "
+                f"are left out: another cohort has none of {found.name} {', '.join(lone)}"
+            )
 
 
 def reweighted(found: Banded) -> dict[str, dict[str, Tally]]:

@@ -25,6 +25,8 @@ from tcpknee.fleet.statistics import (
 from .metrics import QUANTILES, Metric
 
 ALPHA = 0.05
+_FOUR_OF_FIVE = 1.95996 + 0.84162
+"""Standard errors of a difference that many clusters call at 5 %, two-sided, four times of five."""
 UNKNOWN = "cannot be told"
 """The word where there is no interval."""
 
@@ -72,10 +74,14 @@ class Verdict:
 
     def clusters_to_detect(self, share: float) -> int | None:
         """How many clusters each cohort would need to show such a difference four times of five: errors shrink with the
-        root of their number. None where this is not told as a ratio."""
+        root of their number, of each cohort by its own. None where this is not told as a ratio."""
         if not self.is_relative or not math.isfinite(self.least) or not self.least:
             return None
-        return math.ceil(self.ratio.clusters * (math.log1p(self.least) / math.log1p(share)) ** 2)
+        relative = [(one.error / one.value) ** 2 for one in (self.value, self.base)]
+        # What both cohorts share makes the error of their ratio less.
+        shared = self.ratio.error**2 / sum(relative)
+        of_one = shared * sum(one * side.clusters for one, side in zip(relative, (self.value, self.base), strict=True))
+        return math.ceil(of_one * (_FOUR_OF_FIVE / math.log1p(share)) ** 2)
 
     @property
     def word(self) -> str:
