@@ -193,6 +193,17 @@ def test_identical_in_every_repetition() -> None:
     assert (twice.decision, twice.text) == ("more", "goodput: b is 2.00× a, identical in every repetition: better")
 
 
+def test_percentiles_in_buckets_side_by_side_are_not_called_different() -> None:
+    """43 ms lie between two buckets of 512 us: one value more or less moves a percentile across."""
+    for us, word in ((42_751.5, "none shown"), (41_727.5, "better")):
+        rows = {
+            name: [{"rep": rep, "srtt_us_p95": one} for rep in range(3)] for name, one in (("a", 43_263.5), ("b", us))
+        }
+        [found] = [one for one in summarised("bulk", rows).verdicts if one.metric == "srtt_us_p95"]
+        assert found.word == word
+        assert ("no difference shown" in found.text and "a bucket" in found.text) == (word == "none shown")
+
+
 def test_one_repetition_is_no_verdict() -> None:
     [verdict] = goodput({"a": [1.0], "b": [5.0]})
     assert (verdict.decision, verdict.low, verdict.high) == ("single", None, None)

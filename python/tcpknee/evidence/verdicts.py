@@ -155,6 +155,8 @@ def _compare(pair: Pair, name: str, unit: Unit, *, looking: bool) -> Verdict | N
         found = while_looking(right - left) if looked else estimate(right - left)
     assert found is not None
     decision = _decision(found, 1.0 if is_ratio else 0.0)
+    if is_ratio and found.identical and _is_a_bucket(name, found):
+        decision = "none shown"
     too_wide, needed = False, None
     if decision == "none shown" and looked:
         too_wide = _is_wide(found, float(np.mean(left)), is_ratio=is_ratio)
@@ -204,6 +206,16 @@ def _decision(found: Estimate, equal: float) -> str:
     if found.low > equal:
         return "more"
     return "less" if found.high < equal else "none shown"
+
+
+_OF_BUCKETS = ("srtt_us_p", "queue_delay_us_p", "latency_us_p", "read_gap_us_p", "read_bytes_p")
+_BUCKET = 1 / 64
+"""Their percentiles are of a histogram with 64 buckets to a power of two (`crates/tables/src/histogram.rs`)."""
+
+
+def _is_a_bucket(name: str, found: Estimate) -> bool:
+    """Are two percentiles, each the same in every unit, so near that what lies between them may be next to nothing?"""
+    return name.startswith(_OF_BUCKETS) and 0 < abs(math.log(found.mean)) < math.log1p(_BUCKET) + 1e-9
 
 
 def _needed(left: Floats, right: Floats, *, is_ratio: bool, apart: bool) -> tuple[bool, int | None]:
@@ -259,6 +271,8 @@ def _text(verdict: Verdict, unit: Unit, *, looked: bool) -> str:
     judged = _judged(verdict, more)
     if verdict.decision == "single":
         return f"{of}: {claim} in the one {unit.one}; no interval, so no verdict"
+    if verdict.found.identical and verdict.decision == "none shown":
+        return f"{of}: no difference shown ({claim}, which is a bucket of its histogram)"
     if verdict.found.identical:
         return f"{of}: {claim}, identical in every {unit.one}{judged}"
     if verdict.decision != "none shown":
