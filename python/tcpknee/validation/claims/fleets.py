@@ -147,7 +147,7 @@ CLAIMS: tuple[Claim, ...] = (
             for client, acks in (("Linux", "44"), ("other", "0"))
             for buffer in ("0.25bdp", "1bdp", "4bdp")
         ),
-        quick=MappingProxyType({"repeat": "6", "duration": '"8s"'}),
+        quick=MappingProxyType({"repeat": "12", "duration": '"8s"'}),
         engines=("sim",),
         limits=by_engine(
             sim="The article shows the processor use of whole hosts over days; transfers are only a part of it. With a "
