@@ -276,6 +276,19 @@ def test_a_rate_that_loss_alone_explains_is_told_to_say_nothing_of_the_link() ->
     assert not Path("clean", 40_000, 0.0, 1_000_000).is_held_by_loss
 
 
+def test_losses_of_a_queue_that_a_flow_fills_are_no_reason_for_bbr(call: Call, tmp_path: File) -> None:
+    """CUBIC through a buffer of two BDP, where nothing is lost but by the full queue; and through random losses."""
+    for name, path, algorithm in (("full", 'buffer = "2bdp"', "cubic"), ("lossy", 'loss = "0.5%"', "bbr")):
+        text = f'duration = "8s"\n[path]\nrate = "20Mbit/s"\nrtt = "60ms"\n{path}\n[[flow]]\nalgorithm = "cubic"\n'
+        tcpknee.run(text, out=tmp_path / name)
+        [found] = told(call("recommend", "--from", tmp_path / name, "--json", "-q"))["paths"]
+        assert found["loss_pct"] > 0.05 and found["bbr_over_cubic"]["low"] > 1.05
+        assert found["algorithm"] == algorithm, found["why"]
+        if algorithm == "cubic":
+            assert found["bbr_over_cubic_without_losses"]["high"] < 1.05 and found["queue_us"] > 20_000
+            assert "a queue that a flow fills loses packets itself" in found["why"]
+
+
 def test_namespaces_of_recordings_are_told_apart_and_the_host_s_own_has_no_name(call: Call, tmp_path: File) -> None:
     far = {"remote_addr": "198.51.100.9", "bytes_retrans": 60_000}
     near = {"min_rtt_us": 200, "srtt_us": 220, "bytes_retrans": 0}

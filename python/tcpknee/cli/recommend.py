@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOST_PATHS = 12
 """Paths that are simulated: the heaviest of each namespace, then the next of each."""
 
-_COLUMNS = ("netns", "min_rtt_us", "bytes_retrans", "bytes_sent", "bytes_acked")
+_COLUMNS = ("netns", "min_rtt_us", "queue_delay_us", "bytes_retrans", "bytes_sent", "bytes_acked")
 _TO_OTHERS = (
     "min_rtt_us > 0 and not (coalesce(remote_prefix, '') like '127.%' or coalesce(remote_prefix, '') = '::/48')"
 )
@@ -31,6 +31,7 @@ _BAND = "case when min_rtt_us <= 1000 then 0 when min_rtt_us <= 10000 then 1 whe
 _GROUPS = f"""
     select {_SPACE} as space, {_BAND} as band, null as remote,
         cast(quantile_cont(min_rtt_us, 0.5) as bigint) as rtt_us,
+        cast(quantile_cont(queue_delay_us, 0.5) as bigint) as queue_us,
         100.0 * sum(bytes_retrans) / nullif(sum(bytes_sent), 0) as loss_pct, sum(bytes_acked) as weight
     from chosen
     group by space, band
@@ -41,7 +42,9 @@ _RATES = f"""
     group by all
 """
 """The rates that connections reached at their best. Their medians are what loss let them carry."""
-_NOT_TO_ITSELF = "and coalesce(remote_addr, '') not like '127.%' and coalesce(remote_addr, '') <> '::1'"
+_NOT_TO_ITSELF = (
+    "and coalesce(replace(remote_addr, '::ffff:', ''), '') not like '127.%' and coalesce(remote_addr, '') <> '::1'"
+)
 
 
 @click.command("recommend", short_help="Say which algorithm is best for the paths of this host, and why.")

@@ -35,6 +35,8 @@ DATA_CENTRE_RTT_US = 1_000
 LEAST_RATE, MOST_RATE = 1_000_000, 1_000_000_000
 """Bounds of the simulated bottleneck in bit/s. Above, runs take long and a single flow is limited by its host."""
 MSS_BYTES = 1_448
+WAITS = 0.1
+"""Share of the round trip that packets wait where a queue is being filled: a flow that losses hold fills none."""
 HELD_BELOW = 2
 """Times the formula's rate: one instant's delivery rate lies about its mean as the window does, from half to once the
 most, and random losses spread it further."""
@@ -60,6 +62,13 @@ class Path:
     costs: str = BARE_METAL
     """Profile of the host whose work takes time."""
     known_from: KnownFrom = "role"
+    queue_us: int = 0
+    """What its round trips take beyond the least of them, in the middle."""
+
+    @property
+    def may_fill_its_queue(self) -> bool:
+        """Do packets wait so long that a full queue may be what loses them?"""
+        return bool(self.loss_pct) and not self.is_in_data_centre and self.queue_us > WAITS * self.rtt_us
 
     @property
     def is_in_data_centre(self) -> bool:
@@ -101,11 +110,19 @@ class Advice:
     """What BBR carries or answers, over what CUBIC does."""
     what: str
     """What `gain` compares."""
+    without_losses: Estimate | None = None
+    """The same where nothing is lost but by the queue; None: not asked, as losses are not the queue's."""
 
     @property
     def why(self) -> str:
         """The decision in a sentence."""
-        ratio = " ".join(filter(None, written.ratio(self.gain))).rstrip()
+        ratio = _ratio(self.gain)
+        if self.without_losses is not None and self.algorithm == "cubic" and _is_gain(self.gain):
+            return (
+                f"BBR has {ratio} the {self.what} of CUBIC if the {self.path.loss_pct:.3g} % were lost by chance. But "
+                f"packets wait {self.path.queue_us / 1000:.3g} ms, and a queue that a flow fills loses packets itself: "
+                f"without other losses BBR has {_ratio(self.without_losses)}. A recording tells which: knee whatif DIR"
+            )
         if self.algorithm == "bbr":
             return f"BBR has {ratio} the {self.what} of CUBIC. {_FQ}"
         if self.gain.high is not None and self.gain.high < 1:
@@ -129,11 +146,23 @@ class Advice:
             "rate_bits_per_sec": self.path.rate_bits_per_sec,
             "weight": self.path.weight,
             "algorithm": self.algorithm,
+            "queue_us": self.path.queue_us,
             "bbr_over_cubic": self.gain.json(),
+            "bbr_over_cubic_without_losses": self.without_losses.json() if self.without_losses else None,
             "of": self.what,
             "costs": self.path.costs,
             "why": self.why,
         }
+
+
+def _ratio(gain: Estimate) -> str:
+    """`2.27× [1.99, 2.58]`."""
+    return " ".join(filter(None, written.ratio(gain))).rstrip()
+
+
+def _is_gain(gain: Estimate) -> bool:
+    """Is it certain to be 5 % or more?"""
+    return (gain.low if gain.low is not None else gain.mean) >= 1 + MINIMAL_EFFECT
 
 
 def of_role(name: str) -> Sequence[Path]:
@@ -156,6 +185,7 @@ def of_snapshot(snapshot: Snapshot, known_from: KnownFrom = "snapshot") -> list[
             "loss_pct": _share_pct(row["bytes_retrans"], row["bytes_sent"]),
             "rate_bits_per_sec": row["delivery_rate_bits_per_sec_max"],
             "weight": row["bytes_acked"],
+            "queue_us": (row["srtt_us_p50"] or 0) - (row["min_rtt_us_p50"] or row["srtt_us_p50"] or 0),
         }
         for row in snapshot.rows("sockets")
         if row["remote"] != "loopback"
@@ -171,7 +201,8 @@ def costs_of(snapshot: Snapshot) -> str:
 
 
 def of_groups(rows: Iterable[Mapping[str, Any]]) -> list[Path]:
-    """Paths of rows with netns, remote, rtt_us, loss_pct, rate_bits_per_sec and weight; the heaviest first."""
+    """Paths of rows with netns, remote, rtt_us, loss_pct, rate_bits_per_sec and weight, the heaviest first; queue_us may
+    be among them."""
     paths = []
     for row in rows:
         if row["rtt_us"] and row["rate_bits_per_sec"] and row["weight"]:
@@ -179,8 +210,9 @@ def of_groups(rows: Iterable[Mapping[str, Any]]) -> list[Path]:
             rate = int(row["rate_bits_per_sec"])
             # The kernel's count of what was sent again is what the sender took for lost.
             loss = min(row["loss_pct"] or 0.0, 50.0)
-            where = (row["netns"] or "", row["remote"] or "")
-            paths.append(Path(" ".join(words), int(row["rtt_us"]), loss, rate, *where, float(row["weight"])))
+            where, queue_us = (row["netns"] or "", row["remote"] or ""), max(int(row.get("queue_us") or 0), 0)
+            known = (" ".join(words), int(row["rtt_us"]), loss, rate, *where, float(row["weight"]))
+            paths.append(Path(*known, queue_us=queue_us))
     return sorted(paths, key=lambda path: (path.netns, -path.weight))
 
 
@@ -205,14 +237,19 @@ def advised(paths: Sequence[Path], *, seed: int = 1, tell: Callable[[str], objec
     for path in paths:
         if tell is not None:
             tell(f"simulating {path.name}")
-        found.append(decided(path, *_requests(path, seed) if path.is_in_data_centre else _transfers(path, seed)))
+        gain, what = _requests(path, seed) if path.is_in_data_centre else _transfers(path, seed)
+        without = None
+        if path.may_fill_its_queue and _is_gain(gain):
+            without, _ = _transfers(replace(path, loss_pct=0.0), seed)
+        found.append(decided(path, gain, what, without))
     return found
 
 
-def decided(path: Path, gain: Estimate, what: str) -> Advice:
-    """BBR where its gain is certain to be 5 % or more, else CUBIC."""
-    low = gain.low if gain.low is not None else gain.mean
-    return Advice(path, "bbr" if low >= 1 + MINIMAL_EFFECT else "cubic", gain, what)
+def decided(path: Path, gain: Estimate, what: str, without_losses: Estimate | None = None) -> Advice:
+    """BBR where its gain is certain to be 5 % or more, and where losses may be the queue's also without them, else
+    CUBIC."""
+    is_gain = _is_gain(gain) and (without_losses is None or _is_gain(without_losses))
+    return Advice(path, "bbr" if is_gain else "cubic", gain, what, without_losses)
 
 
 def _transfers(path: Path, seed: int) -> tuple[Estimate, str]:
