@@ -162,6 +162,28 @@ def test_netperf_is_read_with_and_without_its_headings() -> None:
     assert netperf.parse(NETPERF_STREAM.replace("10^6bits", "TBytes")) == Measured()
 
 
+@pytest.mark.parametrize(
+    ("unit", "bits_per_sec"),
+    [
+        ("10^6bits/s", 117.5e6),
+        ("MBytes  /s", 117.5 * 8 * 1024**2),
+        ("GBytes  /s", 117.5 * 8 * 1024**3),
+        ("TBytes  /s", None),
+    ],
+)
+def test_netperf_with_processors_pads_its_unit(unit: str, bits_per_sec: float | None) -> None:
+    """`netperf -c -C -f M`: `%-8.8s/s` of its source."""
+    text = f"""MIGRATED TCP STREAM TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 10.77.0.1 () port 0 AF_INET
+Recv   Send    Send                          Utilization       Service Demand
+Socket Socket  Message  Elapsed              Send     Recv     Send    Recv
+Size   Size    Size     Time     Throughput  local    remote   local   remote
+bytes  bytes   bytes    secs.    {unit}  % S      % S      us/KB   us/KB
+
+131072  16384   16384    10.00     117.50   1.05     2.01     0.700   1.300
+"""
+    assert netperf.parse(text).goodput_bits_per_sec == (bits_per_sec and pytest.approx(bits_per_sec))
+
+
 def test_netperfs_omni_tests_are_read_as_csv_and_as_keywords() -> None:
     assert netperf.parse(OMNI) == Measured(41234.56, 23.0, None, 61.0)
     assert netperf.parse("41234.56,Trans/s\n") == Measured(41234.56)

@@ -187,7 +187,9 @@ impl Netperf {
         if line.contains(',') {
             return self.csv(line, tests);
         }
-        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        // Beside what processors do the unit is padded to eight columns: `MBytes  /s`.
+        let heading = line.replace("Bytes  /s", "Bytes/s");
+        let words: Vec<&str> = heading.split_ascii_whitespace().collect();
         if words
             .iter()
             .all(|word| HEADING.contains(word) || is_rate(word))
@@ -209,6 +211,8 @@ impl Netperf {
             tests.push(self.omni(|key| said.get(key).copied()));
             return true;
         }
+        // A heading with what it does not say elsewhere: no unit of ours stands for that.
+        self.has_unit |= words.contains(&"secs.");
         line.starts_with("Interim result:") || line.starts_with('!') || line.starts_with("catcher:")
     }
 

@@ -201,7 +201,7 @@ def costs_of(snapshot: Snapshot) -> str:
 
 
 def of_groups(rows: Iterable[Mapping[str, Any]]) -> list[Path]:
-    """Paths of rows with netns, remote, rtt_us, loss_pct, rate_bits_per_sec and weight, the heaviest first; queue_us may
+    """Paths of rows with netns, remote, rtt_us, loss_pct, rate_bits_per_sec and weight, heaviest first; queue_us may
     be among them."""
     paths = []
     for row in rows:
