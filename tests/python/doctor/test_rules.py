@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -407,3 +408,31 @@ def test_a_slow_flow_on_a_lossy_path_is_told_within_seconds(sent: int, again: in
     found = rule_named("loss-based-on-lossy-path").check(snapshot({"without": ["sockets"], "sockets": [group]}))
     assert [one.severity for one in found] == ([severity] if severity else [])
     assert "1,000 segments" in rule_named("loss-based-on-lossy-path").section("What it sees")
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "mended"),
+    [
+        ("rmem", "100000 50000 6291456", "4096 50000 6291456"),
+        ("wmem", "10000 5000 4194304", "4096 5000 4194304"),
+        ("wmem", "10000 2000 4194304", "2000 2000 4194304"),
+        ("wmem", "4096 16384 4000", "4096 16384 4194304"),
+        ("rmem", "4096 131072 4000", "4096 131072 6291456"),
+        ("rmem", "9000 2097152 134217728", "9000 131072 134217728"),
+        ("rmem", "4096 131072 2147483647", "4096 131072 67108864"),
+        ("rmem", "8192 131072 -2126562996", "8192 131072 67108864"),
+    ],
+)
+def test_bounds_that_make_no_sense_change_where_they_are_wrong(name: str, found: str, mended: str) -> None:
+    sysctl = f"net.ipv4.tcp_{name}"
+    [finding] = rule_named("buffer-trap").check(snapshot({"sysctls": {sysctl: found}}))
+    assert [change.json()["value"] for change in finding.changes] == [mended]
+
+
+def test_what_is_proposed_for_a_buffer_is_no_trap_itself() -> None:
+    values = ("-1", "0", "1", "5000", "100000", "1048575", "1048576", "1073741824", "2147483647")
+    for name, words in product(("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"), product(values, repeat=3)):
+        for finding in rule_named("buffer-trap").check(snapshot({"sysctls": {name: " ".join(words)}})):
+            [change] = finding.changes
+            again = rule_named("buffer-trap").check(snapshot({"sysctls": {name: change.json()["value"]}}))
+            assert not again, (words, change.json()["value"])

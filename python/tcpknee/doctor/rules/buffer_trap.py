@@ -8,6 +8,8 @@ every connection at once, whether it needs it or not.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tcpknee.doctor import facts
 from tcpknee.doctor.changes import Sysctl
 from tcpknee.doctor.finding import Finding
@@ -17,13 +19,14 @@ from .rule import Rule
 
 WINDOW_BYTES = 1 << 30
 BEGIN_BYTES = 1 << 20
-USUAL = {"net.ipv4.tcp_rmem": (4096, 131072), "net.ipv4.tcp_wmem": (4096, 16384)}
+USUAL = {"net.ipv4.tcp_rmem": (4096, 131072, 6 << 20), "net.ipv4.tcp_wmem": (4096, 16384, 4 << 20)}
+"""The kernel's defaults where memory is enough; since Linux 6.16 tcp_rmem ends at 32 MiB (572be9bf9d0d)."""
 SANE_MOST = 64 << 20
 
 
 def _check(snapshot: Snapshot) -> list[Finding]:
     findings = []
-    for name, (least, begin) in USUAL.items():
+    for name, usual in USUAL.items():
         found = facts.vector(snapshot, name)
         if found is None or len(found) != 3:
             continue
@@ -31,12 +34,6 @@ def _check(snapshot: Snapshot) -> list[Finding]:
         if wrong is None:
             continue
         critical, told = wrong
-        most = min(max(found[2], begin), SANE_MOST) if found[2] > 0 else SANE_MOST
-        values = (
-            least if not 0 < found[0] <= begin else found[0],
-            begin if not 0 < found[1] < BEGIN_BYTES or found[1] > most else found[1],
-            most if critical or found[2] > WINDOW_BYTES else found[2],
-        )
         findings.append(
             RULE.found(
                 "critical" if critical else "warning",
@@ -44,11 +41,20 @@ def _check(snapshot: Snapshot) -> list[Finding]:
                 f"{name} {told}.",
                 {"min_bytes": found[0], "default_bytes": found[1], "max_bytes": found[2]},
                 confirm=[f"sysctl {name}"],
-                changes=[Sysctl(name, " ".join(map(str, values)), netns=snapshot.netns)],
+                changes=[Sysctl(name, " ".join(map(str, _mended(found, usual))), netns=snapshot.netns)],
                 gain="Autotuning works within bounds that the kernel can compute with.",
             )
         )
     return findings
+
+
+def _mended(found: Sequence[int], usual: Sequence[int]) -> tuple[int, int, int]:
+    """Values that ascend, with what of those found may stay."""
+    begin = found[1] if 0 < found[1] < BEGIN_BYTES else usual[1]
+    least = found[0] if 0 < found[0] <= begin else min(usual[0], begin)
+    if not 0 < found[2] <= WINDOW_BYTES:
+        return least, begin, SANE_MOST
+    return least, begin, found[2] if found[2] >= begin else usual[2]
 
 
 def _wrong(found: list[int]) -> tuple[bool, str] | None:
