@@ -236,7 +236,7 @@ LIMITS = {
             },
             "sysctls": {"net.ipv4.tcp_recovery": "1", "net.ipv4.tcp_early_retrans": "3"},
         },
-        told="15,000,000 timeouts, 20,000,000 segments retransmitted of 10,000,000,000",
+        told="15,000,000 timeouts; 20,000,000 of 10,020,000,000 segments sent were retransmissions.",
     ),
     "listen-drops": Case(
         fires={

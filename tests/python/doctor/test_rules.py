@@ -436,3 +436,14 @@ def test_what_is_proposed_for_a_buffer_is_no_trap_itself() -> None:
             [change] = finding.changes
             again = rule_named("buffer-trap").check(snapshot({"sysctls": {name: change.json()["value"]}}))
             assert not again, (words, change.json()["value"])
+
+
+def test_retransmissions_are_no_more_than_all_that_was_sent() -> None:
+    """Tcp.OutSegs leaves them out (tcp_transmit_skb() counts what is after snd_nxt)."""
+    counters = {"Tcp.OutSegs": 20_000, "Tcp.RetransSegs": 30_000}
+    more = {"TcpExt.TCPDSACKRecv": 15_000, "TcpExt.TCPTimeouts": 20_000}
+    [finding] = rule_named("spurious-retransmissions").check(snapshot({"counters": {**counters, **more}}))
+    assert finding.evidence["retransmit_pct"] == 60
+    [finding] = rule_named("losses-found-by-timeout").check(snapshot({"counters": {**counters, **more}}))
+    assert finding.told == "20,000 timeouts; 30,000 of 50,000 segments sent were retransmissions."
+    assert finding.evidence["sent_segs"] == 50_000

@@ -35,7 +35,9 @@ def _check(snapshot: Snapshot) -> list[Finding]:
     if probes is not None and probes not in PROBES:
         changes.append(Sysctl("net.ipv4.tcp_early_retrans", "3", netns=snapshot.netns))
         off.append("tail loss probes")
-    sent, again = facts.counted(snapshot, "Tcp.OutSegs"), facts.counted(snapshot, "Tcp.RetransSegs")
+    again = facts.counted(snapshot, "Tcp.RetransSegs")
+    # OutSegs leaves out what is sent again.
+    sent = facts.counted(snapshot, "Tcp.OutSegs") + again
     handshakes = facts.counted(snapshot, "TcpExt.TCPSynRetrans")
     timeouts = max(0, facts.counted(snapshot, "TcpExt.TCPTimeouts") - handshakes)
     often = timeouts >= LEAST and again >= NOTABLE * sent and timeouts >= HALF * max(1, again - handshakes)
@@ -44,11 +46,11 @@ def _check(snapshot: Snapshot) -> list[Finding]:
     told = [f"{' and '.join(off)} {'is' if off == ['RACK'] else 'are'} off."] if off else []
     evidence = {"tcp_recovery": recovery, "tcp_early_retrans": probes}
     if often:
-        told.append(f"{timeouts:,} timeouts, {again:,} segments retransmitted of {sent:,}.")
+        told.append(f"{timeouts:,} timeouts; {again:,} of {sent:,} segments sent were retransmissions.")
         evidence = {
             "timeouts": timeouts,
             "retransmitted": again,
-            "out_segs": sent,
+            "sent_segs": sent,
             "handshakes_repeated": handshakes,
             "spurious_timeouts": facts.counted(snapshot, "TcpExt.TCPSpuriousRTOs"),
             "probes": facts.counted(snapshot, "TcpExt.TCPLossProbes"),

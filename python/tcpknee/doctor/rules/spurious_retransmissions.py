@@ -20,9 +20,10 @@ NOTABLE = 1e-3
 
 def _check(snapshot: Snapshot) -> list[Finding]:
     again = facts.counted(snapshot, "Tcp.RetransSegs")
-    sent = facts.counted(snapshot, "Tcp.OutSegs")
+    # OutSegs leaves out what is sent again.
+    sent = facts.counted(snapshot, "Tcp.OutSegs") + again
     twice = facts.counted(snapshot, "TcpExt.TCPDSACKRecv")
-    if not sent or again < LEAST or again < NOTABLE * sent or twice < SHARE * again:
+    if again < LEAST or again < NOTABLE * sent or twice < SHARE * again:
         return []
     return [
         RULE.found(
