@@ -447,3 +447,11 @@ def test_retransmissions_are_no_more_than_all_that_was_sent() -> None:
     [finding] = rule_named("losses-found-by-timeout").check(snapshot({"counters": {**counters, **more}}))
     assert finding.told == "20,000 timeouts; 30,000 of 50,000 segments sent were retransmissions."
     assert finding.evidence["sent_segs"] == 50_000
+
+
+def test_connections_over_ipv6_use_ports_too() -> None:
+    outward = {"Tcp.ActiveOpens": 90_000_000, "TCP.tw": 10_000}
+    assert not rule_named("few-ports").check(snapshot({"counters": outward}))
+    [finding] = rule_named("few-ports").check(snapshot({"counters": {**outward, "TCP6.inuse": 5_000}}))
+    assert finding.told.startswith("15,420 connections are open or in TIME_WAIT")
+    assert (finding.evidence["in_use"], finding.evidence["time_wait"]) == (5_420, 10_000)

@@ -24,7 +24,9 @@ def _check(snapshot: Snapshot) -> list[Finding]:
     if ports is None or len(ports) != 2:
         return []
     size = ports[1] - ports[0] + 1
-    used = facts.counted(snapshot, "TCP.tw", "TCP.inuse")
+    # TIME_WAIT has one count for both families, what is open has one for each.
+    open_now, waiting = facts.counted(snapshot, "TCP.inuse", "TCP6.inuse"), facts.counted(snapshot, "TCP.tw")
+    used = open_now + waiting
     outward = facts.counted(snapshot, "Tcp.ActiveOpens") > facts.counted(snapshot, "Tcp.PassiveOpens")
     if not outward or size <= 0 or used < SHARE * size:
         return []
@@ -34,8 +36,8 @@ def _check(snapshot: Snapshot) -> list[Finding]:
             "net.ipv4.ip_local_port_range",
             f"{used:,} connections are open or in TIME_WAIT, with {size:,} local ports.",
             {
-                "in_use": facts.counted(snapshot, "TCP.inuse"),
-                "time_wait": facts.counted(snapshot, "TCP.tw"),
+                "in_use": open_now,
+                "time_wait": waiting,
                 "ports": size,
                 "active_opens": facts.counted(snapshot, "Tcp.ActiveOpens"),
             },
