@@ -230,6 +230,16 @@ def test_a_client_is_an_address_or_a_prefix_and_has_no_zone(client: str) -> None
     assert f'which: got "{client}"; expected an address without a zone' in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("client", "unit", "longer"),
+    [("10.1.0.0/16", 24, "16,48"), ("10.1.0.0/23", 24, "23,48"), ("2001:db8::/47", 48, "24,47"), ("::/0", 48, "24,0")],
+)
+def test_a_client_is_no_prefix_that_holds_many_units(client: str, unit: int, longer: str) -> None:
+    with pytest.raises(UsageError, match=f'which: got "{client}", which holds many units of /{unit}, .* or longer'):
+        plan().arms_of([client], NOW_NS)
+    assert len(plan(prefix=longer).arms_of([client], NOW_NS)) == 1
+
+
 V1 = "25 1 0:22 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
 
 

@@ -83,7 +83,7 @@ class Plan:
                 f"which: got it with --design {self.design.name} and --unit {self.unit}; expected prefixes as units "
                 "and no links: otherwise the client's address does not decide."
             )
-        addresses = [_address(client) for client in clients]
+        addresses = [_address(client, self.bits) for client in clients]
         found = _core.arms_of(self.told, told(self.phase(now_unix_ns)), addresses)
         # Every prefix has an arm: the shares are 100 % together.
         return [self.arms[number].name for number in found if number is not None]
@@ -225,11 +225,17 @@ def _ports(text: str) -> tuple[int, int]:
     return int(low), int(high or low)
 
 
-def _address(text: str) -> str:
-    """The first address of a prefix stands for it."""
+def _address(text: str, bits: tuple[int, int]) -> str:
+    """The first address of a prefix stands for it, which may hold no more than one unit."""
     network = _network(text)
     if network is None:
         raise UsageError(f'which: got "{text}"; expected an address without a zone, or a prefix such as 192.0.2.0/24.')
+    unit = bits[network.version == 6]
+    if network.prefixlen < unit:
+        raise UsageError(
+            f'which: got "{text}", which holds many units of /{unit}, each with an arm of its own; expected an address '
+            f"or a prefix of /{unit} or longer. Ask for single ones, or make the units larger with --prefix."
+        )
     return str(network.network_address)
 
 
