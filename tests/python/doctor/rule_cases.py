@@ -439,7 +439,7 @@ NIC = {
     "softnet-drops": Case(
         fires={"softnet": [{"cpu": 0, "dropped": 5_000_000}]},
         quiet={"softnet": [{"cpu": 0, "dropped": 5_000}]},
-        told="5,000,000 of 8,000,000,000 packets found the backlog",
+        told="5,000,000 of 8,005,000,000 packets found the backlog",
     ),
     "softnet-squeezed": Case(
         fires={"softnet": [{"cpu": 0, "squeezed": 5_000_000}]},

@@ -455,3 +455,19 @@ def test_connections_over_ipv6_use_ports_too() -> None:
     [finding] = rule_named("few-ports").check(snapshot({"counters": {**outward, "TCP6.inuse": 5_000}}))
     assert finding.told.startswith("15,420 connections are open or in TIME_WAIT")
     assert (finding.evidence["in_use"], finding.evidence["time_wait"]) == (5_420, 10_000)
+
+
+@pytest.mark.parametrize(
+    ("dropped", "passed", "share"),
+    [(3_000_000, 1_000_000, "75"), (30_000, 399_970_000, "0.0075"), (10, 1_000, "0.99"), (9_999_999, 1, "100")],
+)
+def test_the_gain_of_fewer_drops_is_a_share_of_the_packets_that_came(dropped: int, passed: int, share: str) -> None:
+    gain = f"Up to {share} % of the packets are no longer lost here."
+    of_cpu = {"without": ["softnet"], "softnet": [{"cpu": 0, "dropped": dropped, "processed": passed}]}
+    [finding] = rule_named("softnet-drops").check(snapshot(of_cpu))
+    assert finding.told.startswith(f"{dropped:,} of {dropped + passed:,} packets") and finding.gain == gain
+    if dropped * 1_000 < passed:
+        return
+    [finding] = rule_named("qdisc-drops").check(virtual("veth", {"kind": "pfifo", "drops": dropped, "packets": passed}))
+    assert finding.told.startswith(f"pfifo 8001: dropped {dropped:,} of {dropped + passed:,} packets")
+    assert finding.gain == gain

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tcpknee import human
 from tcpknee.doctor import facts
 from tcpknee.doctor.changes import Change, TxQueueLen
 from tcpknee.doctor.finding import Finding
@@ -51,6 +52,7 @@ def _check(snapshot: Snapshot) -> list[Finding]:
             packets = qdisc["packets"] or 0
             if drops <= 0 or drops < SHARE * packets:
                 continue
+            lost = human.digits(100 * drops / (packets + drops), 2)
             name, length, kind = interface["interface"], interface["txqueuelen_pkts"], qdisc["kind"]
             changes: list[Change] = []
             # The length of others is their own: it was chosen when they were made.
@@ -65,7 +67,7 @@ def _check(snapshot: Snapshot) -> list[Finding]:
                     confirm=[f"tc -s qdisc show dev {name}"],
                     changes=changes,
                     advice="" if changes else _advice(kind),
-                    gain=f"Up to {100 * drops / (packets + drops):.2g} % fewer losses.",
+                    gain=f"Up to {lost} % of the packets are no longer lost here.",
                     events=drops,
                     of=packets,
                 )

@@ -7,6 +7,7 @@ What finds it full is lost, on a host that may have other processors idle.
 
 from __future__ import annotations
 
+from tcpknee import human
 from tcpknee.doctor import facts
 from tcpknee.doctor.changes import Sysctl
 from tcpknee.doctor.finding import Finding
@@ -22,15 +23,17 @@ def _check(snapshot: Snapshot) -> list[Finding]:
     rows = snapshot.rows("softnet")
     dropped = sum(row["dropped"] or 0 for row in rows)
     processed = sum(row["processed"] or 0 for row in rows)
+    # What finds no room is not processed.
+    came = processed + dropped
     backlog = facts.number(snapshot, "net.core.netdev_max_backlog")
-    if not dropped or not processed or dropped < SHARE * processed:
+    if not dropped or not processed or dropped < SHARE * came:
         return []
     worst = max(rows, key=lambda row: row["dropped"] or 0)
     return [
         RULE.found(
             "warning",
             f"processor {worst['cpu']}",
-            f"{dropped:,} of {processed:,} packets found the backlog of their processor full.",
+            f"{dropped:,} of {came:,} packets found the backlog of their processor full.",
             {
                 "dropped_pkts": dropped,
                 "processed_pkts": processed,
@@ -43,9 +46,9 @@ def _check(snapshot: Snapshot) -> list[Finding]:
             if backlog is not None and backlog < MOST
             else [],
             advice="Where one processor has most of the drops, spread its work first: RPS mask, interrupts, queues.",
-            gain=f"Up to {100 * dropped / processed:.2g} % fewer losses on this host.",
+            gain=f"Up to {human.digits(100 * dropped / came, 2)} % of the packets are no longer lost here.",
             events=dropped,
-            of=processed,
+            of=came,
         )
     ]
 
