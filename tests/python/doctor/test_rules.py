@@ -471,3 +471,26 @@ def test_the_gain_of_fewer_drops_is_a_share_of_the_packets_that_came(dropped: in
     [finding] = rule_named("qdisc-drops").check(virtual("veth", {"kind": "pfifo", "drops": dropped, "packets": passed}))
     assert finding.told.startswith(f"pfifo 8001: dropped {dropped:,} of {dropped + passed:,} packets")
     assert finding.gain == gain
+
+
+@pytest.mark.parametrize(
+    ("speed_mbit", "rtt_us", "told", "wanted", "times"),
+    [
+        (1_000, 26_000, "can get 968 of 1,000 Mbit/s", 8 << 20, "1.03"),
+        (10_000, 18_000, "can get 1398 of 10,000 Mbit/s", 64 << 20, "7.15"),
+        # 256 MiB, the most that is proposed, is too little for 10 Gbit/s.
+        (10_000, 200_000, "can get 126 of 10,000 Mbit/s", 256 << 20, "42.7"),
+    ],
+)
+def test_a_larger_receive_buffer_gains_no_more_than_the_path_has(
+    speed_mbit: int, rtt_us: int, told: str, wanted: int, times: str
+) -> None:
+    host = {
+        "interfaces": [{"interface": "eth0", "speed_bits_per_sec": speed_mbit * 1_000_000}],
+        "sysctls": {"net.ipv4.tcp_rmem": "4096 131072 6291456"},
+        "without": ["sockets"],
+        "sockets": [sockets(min_rtt_us_p50=rtt_us, bytes_received=5_000_000_000)],
+    }
+    [finding] = rule_named("receive-buffer-below-path").check(snapshot(host))
+    assert told in finding.told and finding.gain.startswith(f"Up to {times} times the rate")
+    assert [change.json()["value"] for change in finding.changes] == [f"4096 131072 {wanted}"]

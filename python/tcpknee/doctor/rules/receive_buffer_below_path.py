@@ -7,6 +7,7 @@ Why it matters: the window that is offered bounds the sender: rate = window / ro
 
 from __future__ import annotations
 
+from tcpknee import human
 from tcpknee.doctor import facts
 from tcpknee.doctor.changes import Sysctl
 from tcpknee.doctor.finding import Finding
@@ -39,6 +40,7 @@ def _check(snapshot: Snapshot) -> list[Finding]:
     if rmem[2] // 2 >= path or rmem[2] >= MOST_BYTES:
         return []
     wanted = min(1 << (2 * path - 1).bit_length(), MOST_BYTES)
+    times = min(path, wanted / 2) / (rmem[2] / 2)
     return [
         RULE.found(
             "advice",
@@ -53,7 +55,7 @@ def _check(snapshot: Snapshot) -> list[Finding]:
             },
             confirm=["sysctl net.ipv4.tcp_rmem", "ss -tin state established | grep -o rcv_space.*"],
             changes=[Sysctl("net.ipv4.tcp_rmem", f"{rmem[0]} {rmem[1]} {wanted}", netns=snapshot.netns)],
-            gain=f"Up to {wanted / rmem[2]:.1f} times the rate, where this bound is the one that holds.",
+            gain=f"Up to {human.digits(times)} times the rate, where this bound is the one that holds.",
         )
     ]
 
