@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from made import snapshot
 from rule_cases import CASES, ENA, interrupts, near, sockets
 
+import tcpknee
 from tcpknee.doctor import render
 from tcpknee.doctor.changes import change_of
 from tcpknee.doctor.finding import SEVERITIES, Finding
@@ -494,3 +495,13 @@ def test_a_larger_receive_buffer_gains_no_more_than_the_path_has(
     [finding] = rule_named("receive-buffer-below-path").check(snapshot(host))
     assert told in finding.told and finding.gain.startswith(f"Up to {times} times the rate")
     assert [change.json()["value"] for change in finding.changes] == [f"4096 131072 {wanted}"]
+
+
+@pytest.mark.parametrize(("rate_mbit", "times"), [(10, 9), (200, 100)])
+def test_what_the_simulator_gives_bbr_on_lossy_paths_is_said_with_its_rate(rate_mbit: int, times: int) -> None:
+    run = tcpknee.compare("cubic", "bbr1", rate=f"{rate_mbit}Mbit/s", rtt="100ms", loss="1.5%", repeat=1)
+    goodput = {row["algorithm"]: row["goodput_bits_per_sec"] for row in run.flows.arrow().to_pylist()}
+    assert 0.8 < goodput["bbr1"] / goodput["cubic"] / times < 1.25
+    group = sockets(busy_connections=5, data_segs_out=10_000, retrans_segs=300)
+    [finding] = rule_named("loss-based-on-lossy-path").check(snapshot({"without": ["sockets"], "sockets": [group]}))
+    assert re.search(rf"\b{times} times .*\b{rate_mbit} Mbit/s", finding.gain)

@@ -59,8 +59,8 @@ def _check(snapshot: Snapshot) -> list[Finding]:
                 confirm=["ss -tin state established", "nstat -az TcpRetransSegs TcpOutSegs"],
                 changes=changes,
                 advice="" if changes else _advice(algorithm, default, available=available, near=near),
-                gain="At 1.5 % loss and 100 ms our simulator gives BBR about 100 times the rate of CUBIC; "
-                "`knee recommend` computes it for this host's mix.",
+                gain="At 1.5 % loss and 100 ms our simulator gives BBR about 9 times the rate of CUBIC on a path of "
+                "10 Mbit/s, and 100 times on one of 200 Mbit/s; `knee recommend` computes it for this host's mix.",
                 events=again,
             )
         )
