@@ -173,6 +173,29 @@ def test_connections_of_a_recording_that_began_without_any_count_with_all_that_t
         assert row[:3] == ("cubic", "1", told), (first, place)
 
 
+def test_directions_of_a_capture_count_from_its_begin_whatever_its_rows_are(tmp_path: Path) -> None:
+    """Their counters begin at 0, so the first row, of an ACK or an interval, tells what it had acknowledged."""
+    for every, told in (
+        ("", "0.0504 s, 1.43 Mbit/s"),
+        ("20ms", "0.0546 s, 1.32 Mbit/s"),
+        ("1000s", "0.11 s, 655 kbit/s"),
+    ):
+        folder = tmp_path / f"in{every}"
+        imports.write("pcap", CAPTURE, folder, **({"every": every} if every else {}))
+        found = overview.of(observed.Observed(Dataset(folder)))
+        assert found.sentence.startswith(f"2 directions had 8.79 KiB acknowledged in {told} together"), every
+        assert found.rows[0][:3] == ("all", "2", "0.00900")
+
+
+def test_a_single_dump_is_one_moment(tmp_path: Path) -> None:
+    lines = "".join(f"ESTAB 0 0 10.1.2.3:443 192.0.2.7{k}:50123 cubic rtt:16/10 bytes_acked:1000\n" for k in (1, 2))
+    (tmp_path / "dump.txt").write_text(f"Fri Aug 21 12:00:00 UTC 2026\n{lines}")
+    imports.write("ss", tmp_path / "dump.txt", tmp_path / "in", host="edge")
+    found = overview.of(observed.Observed(Dataset(tmp_path / "in")))
+    assert found.sentence == "2 connections at one moment: nothing was seen to be acknowledged."
+    assert ("goodput", "Mbit/s") not in found.heads
+
+
 def test_a_page_of_rows_without_connections_says_what_it_holds(tmp_path: Path) -> None:
     imports.write("nginx", DATA / "nginx/combined.log", tmp_path / "in")
     dataset = Dataset(tmp_path / "in")

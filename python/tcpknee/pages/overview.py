@@ -2,6 +2,7 @@
 
 It counts what was seen: of a counter the difference of its last and first value, and the whole last value of a
 connection that came later than the first sample, or the first rows. Of one that only these have, nothing can be said.
+Those of a packet capture count from its begin, or from the connection's.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpknee import human
+
+from . import sources
 
 if TYPE_CHECKING:
     from .observed import Observed
@@ -40,10 +43,13 @@ def of(found: Observed) -> Overview:
         return Overview(_held(found))
     groups = found.dataset.sql(_query(found, held)).to_pylist()
     total = _sum(groups)
-    seconds = max(total["seconds"], 1e-9)
+    seconds = total["seconds"]
     columns: list[tuple[tuple[str, str], list[float | None]]] = [
         (("acknowledged", "MB"), [(group["bytes_acked"] or 0) / 1e6 for group in groups]),
-        (("goodput", "Mbit/s"), [(group["bytes_acked"] or 0) * 8e-6 / seconds for group in groups]),
+        (
+            ("goodput", "Mbit/s"),
+            [(group["bytes_acked"] or 0) * 8e-6 / seconds if seconds else None for group in groups],
+        ),
         (("sent again", "%"), [_retransmit_pct(group) for group in groups]),
         (("srtt p50", "ms"), [group["srtt_us"] and group["srtt_us"] / 1e3 for group in groups]),
         (("rwnd-limited", "%"), [_share(group, "rwnd_limited_us") for group in groups]),
@@ -83,8 +89,7 @@ def _query(found: Observed, held: set[str]) -> str:
         f"last_ns, count(*) = 1 and not {is_new} as is_unknown, {median}, {grown} from {source.table} "
         f"where {source.time} is not null group by {', '.join(keys)}) "
         f"select name, count(*) as connections, count(*) filter (is_unknown) as unknown, "
-        f"(max(last_ns) - min(first_ns)) / 1e9 as seconds, "
-        f"(select (max(last_ns) - min(first_ns)) / 1e9 from one) as whole, median(srtt_us) as srtt_us, {sums} "
+        f"({_seconds(found, held)}) as whole, median(srtt_us) as srtt_us, {sums} "
         f"from one group by name order by bytes_acked desc nulls last, connections desc"
     )
 
@@ -94,6 +99,8 @@ def _is_new(found: Observed, held: set[str]) -> str:
     it, which may have had none at all; else where it came later than the first rows."""
     source = found.source
     assert source is not None
+    if source is sources.CAPTURE:
+        return "true"
     later = f"min({source.time}) > (select min({source.time}) from {source.table})"
     has_beginning = (Path(found.dataset.path) / f"{source.table}-000001.parquet").exists()
     if "sample" not in held or not has_beginning:
@@ -101,6 +108,27 @@ def _is_new(found: Observed, held: set[str]) -> str:
     # Rows of imports tell no sample.
     counts = f"(select count(sample) from {source.table}) > 0"
     return f"(case when {counts} then coalesce(min(sample), 1) > 0 else {later} end)"
+
+
+def _seconds(found: Observed, held: set[str]) -> str:
+    """How long the connections were seen. Those of a capture from their first packet; a row of an interval, which
+    alone tells `rtt_samples`, has the time of its begin, a multiple of its length, and ends with the last packet."""
+    rows = "select min(first_ns) as begin_ns, max(last_ns) as end_ns from one"
+    tables = found.dataset.tables
+    known = found.dataset.table("capture_connections").columns if "capture_connections" in tables else ()
+    is_timed = "connection" in held and {"connection", "t_unix_ns", "duration_us"} <= set(known)
+    if found.source is not sources.CAPTURE or not is_timed:
+        return f"select (end_ns - begin_ns) / 1e9 from ({rows})"
+    packets = (
+        "select min(t_unix_ns) as begin_ns, max(t_unix_ns + 1000 * duration_us) as end_ns from capture_connections "
+        "where connection in (select connection from capture_acks)"
+    )
+    end = "rows.end_ns"
+    if "rtt_samples" in held:
+        times = "list(distinct t_unix_ns) filter (rtt_samples is not null)"
+        every = f"(select list_reduce({times}, lambda a, b: gcd(a, b)) from capture_acks)"
+        end = f"case when {every} is null then rows.end_ns else least(rows.end_ns + {every}, packets.end_ns) end"
+    return f"select ({end} - packets.begin_ns) / 1e9 from ({rows}) as rows, ({packets}) as packets"
 
 
 def _sum(groups: list[dict[str, Any]]) -> dict[str, Any]:
@@ -130,17 +158,20 @@ def _digits(value: float | None) -> str:
 def _sentence(total: dict[str, Any], of: str, seconds: float) -> str:
     acked = total["bytes_acked"]
     who = human.counted(total["connections"], of)
-    lasted = human.duration(round(seconds * 1e9))
+    lasted = f"in {human.duration(round(seconds * 1e9))}" if seconds else "at one moment"
     if not acked:
-        return f"{who} in {lasted}: nothing was seen to be acknowledged."
-    rate = human.quantity("rate", acked * 8 / seconds)
+        return f"{who} {lasted}: nothing was seen to be acknowledged."
     again = _retransmit_pct(total)
     if again:
         lost = f"; {human.digits(again)} % of what they sent was sent again"
     else:
         lost = "" if again is None or total["unknown"] else "; nothing was sent again"
     told = f" Nothing is known of {total['unknown']:,}, which only the first rows have." if total["unknown"] else ""
-    return f"{who} had {human.quantity('bytes', acked)} acknowledged in {lasted}, {rate} together{lost}.{told}"
+    amount = human.quantity("bytes", acked)
+    if not seconds:
+        return f"{who}, seen {lasted}, had {amount} acknowledged{lost}.{told}"
+    rate = human.quantity("rate", acked * 8 / seconds)
+    return f"{who} had {amount} acknowledged {lasted}, {rate} together{lost}.{told}"
 
 
 def _held(found: Observed) -> str:
