@@ -393,6 +393,31 @@ def test_a_recording_is_read_as_it_was_simulated(tmp_path: File) -> None:
     assert path.connections[0].fresh
 
 
+def test_connections_of_other_boots_or_namespaces_share_no_path(tmp_path: File) -> None:
+    """Each boot has a clock of its own: that of the first was at 30 hours when the host began again."""
+    folder = written(tmp_path / "rec", {"192.0.2.1": recording(PLAIN, load("cubic"))})
+    (alone,) = observation.read([folder]).paths
+    file = folder / "sockets-000001.parquet"
+    rows = pq.read_table(file)
+    parts = []
+    for cookie, (boot, netns, hours) in enumerate((("a", "net:[1]", 30), ("b", "net:[1]", 0), ("b", "net:[2]", 0))):
+        columns = {name: rows[name].to_pylist() for name in rows.column_names}
+        columns["t_mono_ns"] = [t_ns + hours * 3_600_000_000_000 for t_ns in columns["t_mono_ns"]]
+        same = {"boot_id": boot, "netns": netns, "cookie": cookie}
+        parts.append(pa.table(columns | {name: [value] * rows.num_rows for name, value in same.items()}))
+    pq.write_table(pa.concat_tables(parts), file)
+    found = observation.read([folder])
+    assert [path.key for path in found.paths] == [
+        "192.0.2.0/24 of a net:[1]",
+        "192.0.2.0/24 of b net:[1]",
+        "192.0.2.0/24 of b net:[2]",
+    ]
+    assert (found.connections, found.late, found.cut) == (3, 0, 0)
+    assert [path.horizon_us for path in found.paths] == pytest.approx([alone.horizon_us] * 3)
+    pq.write_table(parts[0], file)
+    assert observation.read([folder]).paths[0].key == "192.0.2.0/24"
+
+
 def test_what_is_left_out_of_a_path_that_carried_much_is_counted(
     tmp_path: File, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -61,14 +61,15 @@ _MOST_DELIVERED = 4.0
 _NAMES = ("boot_id", "remote_addr", "algorithm")
 _NUMBERS = ("cookie", "t_mono_ns", "final", "snd_mss_bytes", "rwnd_limited_us", "delivery_rate_app_limited")
 _OF_SOCKETS = """
-select concat_ws('/', boot_id, cookie) as key, remote_addr, algorithm, t_mono_ns / 1e3 as t_us, final,
-    coalesce(snd_mss_bytes, 1448) as mss_bytes, coalesce(rwnd_limited_us, 0) as rwnd_limited_us,
+select concat_ws('/', boot_id, cookie) as key, concat_ws(' ', boot_id, {netns}) as boot, remote_addr, algorithm,
+    t_mono_ns / 1e3 as t_us, final, coalesce(snd_mss_bytes, 1448) as mss_bytes,
+    coalesce(rwnd_limited_us, 0) as rwnd_limited_us,
     coalesce(delivery_rate_app_limited, false) as app_limited, {columns}
 from sockets where algorithm is not null and data_segs_out > 0 and t_mono_ns is not null
 order by key, t_us
 """
 _OF_RUNS = """
-select concat_ws('/', cell, rep, flow) as key, concat_ws('/', cell, rep) as remote_addr, f.algorithm,
+select concat_ws('/', cell, rep, flow) as key, '' as boot, concat_ws('/', cell, rep) as remote_addr, f.algorithm,
     t_ns / 1e3 as t_us, f.end_ns is not null as final, 1448 as mss_bytes,
     coalesce(rwnd_limited_us, 0) as rwnd_limited_us, delivery_rate_app_limited as app_limited, {columns}
 from samples join (select cell, rep, flow, algorithm, end_ns from flows) f using (cell, rep, flow)
@@ -158,11 +159,13 @@ def read(folders: Sequence[Path]) -> Recording:
                 f"{folder}: got the tables {', '.join(dataset.tables)}; expected sockets, of a recording, or samples, "
                 "of a run. A summary of connections without their samples says too little of the path."
             )
+        columns = ", ".join(f"coalesce({name}, 0) as {name}" for name in (*COUNTERS, *GAUGES))
         if table == "sockets":
-            _check_columns(dataset)
-        query = _OF_SOCKETS if table == "sockets" else _OF_RUNS
-        columns = dict.fromkeys((*COUNTERS, *GAUGES))
-        rows = dataset.sql(query.format(columns=", ".join(f"coalesce({name}, 0) as {name}" for name in columns)))
+            netns = "netns" if "netns" in _check_columns(dataset) else "null"
+            query = _OF_SOCKETS.format(netns=netns, columns=columns)
+        else:
+            query = _OF_RUNS.format(columns=columns)
+        rows = dataset.sql(query)
         found = _series({name: rows[name].to_numpy() for name in rows.column_names})
         seen += len(found)
         impossible += sum(series == "impossible" for _, series in found)
@@ -184,8 +187,8 @@ def _and_impossible(count: int) -> str:
     return f", and {count} whose counters run backwards or are no such numbers" if count else ""
 
 
-def _check_columns(dataset: Dataset) -> None:
-    """Raises MissingColumn, RunFolderError."""
+def _check_columns(dataset: Dataset) -> Sequence[str]:
+    """Those of `sockets`. Raises MissingColumn, RunFolderError."""
     import pyarrow.types as kinds
 
     held = dataset.sql("select * from sockets limit 0").schema
@@ -196,6 +199,8 @@ def _check_columns(dataset: Dataset) -> None:
         is_number = kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)
         if name not in _NAMES and not is_number:
             raise RunFolderError(f"{dataset.path}: sockets: got {name} as {kind}; expected numbers.")
+    names: list[str] = held.names
+    return names
 
 
 def prefix(address: str) -> str:
@@ -209,16 +214,21 @@ def prefix(address: str) -> str:
     return str(ip_network(f"{known}/{24 if known.version == 4 else 48}", strict=False))
 
 
-def _series(rows: dict[str, NDArray[Any]]) -> list[tuple[str, Series | Left]]:
-    """Every connection with its path, or why it is left out."""
+Shared = tuple[str, str]
+"""What connections of a path have in common: the boot of their host, and its network namespace, whose clock is one;
+and the far end's prefix."""
+
+
+def _series(rows: dict[str, NDArray[Any]]) -> list[tuple[Shared, Series | Left]]:
+    """Every connection with what it shares, or why it is left out."""
     keys = rows["key"]
     if not len(keys):
         return []
     firsts = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]])
-    found: list[tuple[str, Series | Left]] = []
+    found: list[tuple[Shared, Series | Left]] = []
     for begin, end in zip(firsts, np.r_[firsts[1:], len(keys)], strict=True):
         part = {name: values[begin:end] for name, values in rows.items()}
-        found.append((prefix(str(part["remote_addr"][-1])), _one(part)))
+        found.append(((str(part["boot"][-1]), prefix(str(part["remote_addr"][-1]))), _one(part)))
     return found
 
 
@@ -287,13 +297,17 @@ def from_begin(begin_us: float, t_us: Numbers, arrays: Mapping[str, Numbers]) ->
     }
 
 
-def _by_path(found: list[tuple[str, Series | Left]], folder: str) -> list[Observed]:
-    shared: dict[str, list[Series]] = defaultdict(list)
+def _by_path(found: list[tuple[Shared, Series | Left]], folder: str) -> list[Observed]:
+    """A path is called by its prefix, and by the boot too where others reach the same."""
+    shared: dict[Shared, list[Series]] = defaultdict(list)
     for path, series in found:
         if isinstance(series, Series):
-            shared[f"{folder}:{path}" if folder else path].append(series)
+            shared[path].append(series)
+    boots = Counter(far for _, far in shared)
     paths = []
-    for key, connections in shared.items():
+    for (boot, far), connections in shared.items():
+        name = f"{far} of {boot}" if boots[far] > 1 else far
+        key = f"{folder}:{name}" if folder else name
         begin = min(float(series.t_us[0]) for series in connections)
         moved = tuple(replace(series, t_us=series.t_us - begin) for series in connections)
         gaps = np.concatenate([np.diff(series.t_us)[1:] for series in moved])
