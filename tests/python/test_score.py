@@ -96,6 +96,37 @@ def test_paths_have_luck_of_their_own_and_what_is_held_out_other_luck() -> None:
     assert len(set(found.logs)) == 8 and not set(found.logs) & set(found.held_out)
 
 
+def test_paths_on_which_nothing_is_delivered_are_left_out_and_counted(call: Call) -> None:
+    """They were ties: the score of bbr1 was 3.2 there, and 5.9 on the 13 of 20 paths that tell."""
+    head = 'duration = "3s"\nwarmup = "1s"\n[path]\nrtt = "40ms"\nrate = "8Mbit/s"\n[[flow]]\n[[sample]]\n'
+    Path("suite.toml").write_text(f'{head}path.loss = "uniform 0% to 100%"\n', encoding="utf-8")
+    words = ("score", "bbr1", "reno", "--suite", "suite.toml", "--paths", "20", "-q")
+    ended = call(*words)
+    race = score.Race(["bbr1", "reno"], "cubic", Path("suite.toml").read_text(), "suite.toml", 1, 20, 1000)
+    for one, told in zip(race.run(), json.loads(call(*words, "--json").out)["scores"], strict=True):
+        both = np.array([*one.logs, *one.held_out])
+        left_out = int(np.isnan(both).sum())
+        assert 0 < left_out == told["left_out_paths"]
+        assert told["paths"] == told["score"]["n"] == 20 - int(np.isnan(one.logs).sum()) < 20
+        assert told["score"]["mean"] == pytest.approx(np.exp(np.nanmean(one.logs)))
+        assert told["held_out"]["n"] == 16 - int(np.isnan(one.held_out).sum())
+        assert f"{one.name}: {left_out} paths left out, where it and cubic deliver nothing." in ended.out
+
+
+def test_where_no_path_delivers_anything_there_is_no_score(call: Call) -> None:
+    head = 'duration = "1s"\nwarmup = "0s"\n[path]\nrate = "8Mbit/s"\nloss = "100%"\n[[flow]]\n[[sample]]\n'
+    Path("suite.toml").write_text(f'{head}path.rtt = "uniform 10ms to 20ms"\n', encoding="utf-8")
+    words = ("score", "bbr1", "reno", "--suite", "suite.toml", "--paths", "16", "-q", "--json")
+    for one in json.loads(call(*words).out)["scores"]:
+        assert (one["score"], one["held_out"], one["dropped"]) == (None, None, None)
+        assert (one["paths"], one["left_out_paths"]) == (0, 32)
+
+
+def test_who_alone_delivers_nothing_stays_in_a_comparison() -> None:
+    nan = float("nan")
+    assert score._ahead([nan, 1.0, nan, 3.0], [nan, 0.5, 2.0, nan]).tolist() == [0.5, -2.0, 3.0]
+
+
 def test_no_seed_reaches_the_paths_that_are_held_out() -> None:
     def seeds(seed: int, held_out: bool) -> list[str]:
         text, _ = score.scenario(score.SUITE.read_text(), "s.toml", "cubic", seed, 2, held_out=held_out)

@@ -58,6 +58,11 @@ def command(
     else:
         say.lines(_table(found, race.against))
         say.line(f"{human.counted(race.cells, 'simulation')}, seed {seed}. {_of_intervals(found)}")
+        say.lines(
+            f"{one.name}: {human.counted(one.left_out, 'path')} left out, where it and {race.against} deliver nothing."
+            for one in found
+            if one.left_out
+        )
     return 1 if all(one.dropped for one in found) else 0
 
 
@@ -75,5 +80,5 @@ def _table(found: Sequence[Scored], against: str) -> list[str]:
     rows = [["algorithm", f"power, of {against}'s", "", "held out", "", "paths", ""]]
     for one in found:
         cells = [written.ratio(each) if each else ("-", "") for each in (one.score, one.unseen)]
-        rows.append([one.name, *cells[0], *cells[1], f"{len(one.logs):,}", one.dropped and f"dropped: {one.dropped}"])
+        rows.append([one.name, *cells[0], *cells[1], f"{one.paths:,}", one.dropped and f"dropped: {one.dropped}"])
     return say.aligned(rows, left=[True, False, True, False, True, False, True], room=say.room())

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tcpknee import _core, human, reading
 from tcpknee.algorithms import naming
@@ -30,7 +31,7 @@ _ROUND = 8
 """Paths between two looks."""
 
 _WORST, _BEST = math.log(0.01), math.log(100.0)
-"""Of the logarithm of a power beside another: an algorithm that delivers nothing has no power."""
+"""Of the logarithm of a power beside another: an algorithm that delivers nothing has no power, whose log is -inf."""
 
 _HELD_OUT, _OTHER_CHANCE = 1 << 62, 1 << 31
 """What is added to the seeds of draws and of chance for the paths that are held out."""
@@ -40,7 +41,7 @@ MOST_SEED = _HELD_OUT - 1
 
 @dataclass
 class Scored:
-    """What is known of an algorithm: logarithms of its power beside the other's, by path."""
+    """What is known of an algorithm: logarithms of its power beside the other's, by path; nan where both have none."""
 
     name: str
     logs: list[float] = field(default_factory=list)
@@ -60,6 +61,21 @@ class Scored:
         """On the others."""
         return _power(self.held_out)
 
+    @property
+    def paths(self) -> int:
+        """Of those that it was chosen by, how many tell the two apart."""
+        return len(_told(self.logs))
+
+    @property
+    def left_out(self) -> int:
+        """Paths on which both deliver nothing."""
+        return sum(map(math.isnan, (*self.logs, *self.held_out)))
+
+    @property
+    def mean_log(self) -> float:
+        """On the paths that it was chosen by; -inf where none tells."""
+        return float(_told(self.logs).mean()) if self.paths else -math.inf
+
     def json(self) -> dict[str, Any]:
         """The object of `--json`."""
         found = {"score": self.score, "held_out": self.unseen}
@@ -67,14 +83,21 @@ class Scored:
         return {
             "algorithm": self.name,
             **told,
-            "paths": len(self.logs),
+            "paths": self.paths,
+            "left_out_paths": self.left_out,
             "dropped": self.dropped or None,
             "call": self.call,
         }
 
 
+def _told(logs: Sequence[float]) -> npt.NDArray[np.float64]:
+    """Those of the paths on which one of the two delivers something."""
+    every = np.array(logs, dtype=np.float64)
+    return every[~np.isnan(every)]
+
+
 def _power(logs: Sequence[float]) -> Estimate | None:
-    found = while_looking(np.array(logs))
+    found = while_looking(_told(logs))
     return found.map(math.exp) if found else None
 
 
@@ -143,7 +166,7 @@ class Race:
         final = [one for one in every if not one.dropped]
         if final:
             self._add(final, 0, self.held_out, held_out=True)
-        return sorted(every, key=lambda one: (bool(one.dropped), -np.mean(one.logs) if one.logs else math.inf))
+        return sorted(every, key=lambda one: (bool(one.dropped), -one.mean_log))
 
     def _affordable(self, racing: int) -> int:
         """Paths that what is left pays for, with the one that all are measured by, beside those that are held out."""
@@ -161,7 +184,8 @@ class Race:
             except EngineError as error:
                 one.dropped = str(error)
                 continue
-            logs = np.clip(np.array(mine) - np.array(base), _WORST, _BEST)
+            with np.errstate(invalid="ignore"):
+                logs = np.clip(np.array(mine) - np.array(base), _WORST, _BEST)
             (one.held_out if held_out else one.logs).extend(float(each) for each in logs)
 
     def _powers(self, name: str, first: int, count: int, *, held_out: bool) -> list[float]:
@@ -181,17 +205,25 @@ class Race:
         racing = [one for one in every if not one.dropped]
         if len(racing) < 2:
             return
-        best = max(racing, key=lambda one: float(np.mean(one.logs)))
+        best = max(racing, key=lambda one: one.mean_log)
         for one in racing:
-            behind = while_looking(np.array(best.logs) - np.array(one.logs), of=len(every)) if one is not best else None
+            behind = while_looking(_ahead(best.logs, one.logs), of=len(every)) if one is not best else None
             if behind and behind.low is not None and behind.low > 0:
                 one.dropped = f"behind {best.name} after {len(one.logs)} paths"
+
+
+def _ahead(best: Sequence[float], other: Sequence[float]) -> npt.NDArray[np.float64]:
+    """By path, without those on which neither delivers anything. Who alone delivers nothing is the equal there of the
+    algorithm that both are measured by: nan counts as 0."""
+    both = np.array([best, other])
+    first, second = np.nan_to_num(both[:, ~np.isnan(both).all(axis=0)])
+    return np.asarray(first - second)
 
 
 def _log_power(rows: Sequence[dict[str, Any]]) -> float:
     """Of the first flow. One that never began, such as a visit to a web site, has none."""
     goodput, srtt = (rows[0][name] or 0.0 if rows else 0.0 for name in ("goodput_bits_per_sec", "srtt_us_p50"))
-    return math.log(goodput / srtt) if goodput > 0 and srtt > 0 else _WORST * 10
+    return math.log(goodput / srtt) if goodput > 0 and srtt > 0 else -math.inf
 
 
 def scenario(
