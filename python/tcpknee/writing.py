@@ -80,6 +80,10 @@ def spill_folder() -> Iterator[Path]:
             path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=_SPILL, ignore_cleanup_errors=True)))
             with suppress(FileNotFoundError):
                 lock = _core.Folder(path, make=False).lock(_LOCK)
+            # Of a file that is gone the lock keeps nobody out.
+            if lock is not None and not (path / _LOCK).exists():
+                lock.release()
+                lock = None
         stack.callback(lock.release)
         yield path
 

@@ -346,6 +346,21 @@ def test_what_a_killed_query_spilled_goes_with_the_next_one(tmp_path: Path, monk
             process.wait()
 
 
+def test_a_folder_for_what_is_spilled_stays_while_others_come_and_go(tmp_path: Path) -> None:
+    """One that sweeps could have the lock of a new folder, take both away and leave its owner a lock of nothing: 34 of
+    2,400 folders of six processes."""
+    program = (
+        "from tcpknee.writing import spill_folder\n"
+        "for _ in range(150):\n"
+        "    with spill_folder() as path:\n"
+        "        (path / 'part').touch()\n"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    held = [subprocess.Popen([sys.executable, "-c", program], env=environment) for _ in range(6)]
+    assert [process.wait() for process in held] == [0] * 6
+    assert list(tmp_path.iterdir()) == []
+
+
 # Files of any content: a reader answers, or says in one of our errors why not.
 
 LEAF = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.just("/etc/passwd")
