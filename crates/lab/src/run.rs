@@ -17,7 +17,6 @@ use knee_path::Backend;
 use knee_scenario::{Cell, Pacing};
 use knee_tables::Packets;
 use knee_units::Nanos;
-use knee_units::rng::Stream;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use cpu::Cpu;
@@ -148,13 +147,6 @@ fn told(error: traffic::Error) -> KernelError {
 }
 
 /// A repetition under way.
-/// How long after a tick of a guest's clock a run begins: a guest boots the same in each repetition, as no machine does.
-/// Drawn as the simulator draws it.
-fn phase_ns(cell: &Cell, rep: u32) -> u64 {
-    let tick_ns = 1_000_000_000 / u64::from(cell.sender.hz);
-    Stream::new(cell.rep_seed(rep), "clock").next_u64() % tick_ns
-}
-
 struct Repetition<'a> {
     cell: &'a Cell,
     rep: u32,
@@ -205,7 +197,8 @@ impl<'a> Repetition<'a> {
         ))?;
         let in_time = || monotonic_ns() + LEAD.as_nanos() as u64;
         if is_virtual {
-            start.tell(in_time() + phase_ns(cell, rep));
+            // A guest boots the same in each repetition, as no machine does.
+            start.tell(in_time() + cell.phase_ns(rep));
         }
         let mut link = crate::spawn("link", || {
             joint.carry(&config, start.wait(&[stop.as_fd()]), stop.as_fd())

@@ -171,6 +171,12 @@ impl Cell {
             .wrapping_add(u64::from(rep).wrapping_mul(0xd1b5_4a32_d192_ed03))
     }
 
+    /// How long after a tick of the hosts' clock a repetition begins: the two stand in no fixed relation.
+    pub fn phase_ns(&self, rep: u32) -> u64 {
+        let tick_ns = 1_000_000_000 / u64::from(self.sender.hz);
+        Stream::new(self.rep_seed(rep), "clock").next_u64() % tick_ns
+    }
+
     /// Every connection that an engine itself opens in a repetition, in the order
     /// of their flow numbers; the user's programs open their own. What is drawn comes
     /// last: each repetition draws another number, and the others keep theirs.

@@ -106,9 +106,7 @@ impl World {
         let accounts = if options.accounts { connections } else { 0 };
         let types = [&cell.sender, &cell.receiver].map(|spec| HostType::new(spec, &cell));
         let crosses = host::crosses(&cell);
-        // The hosts' ticks stand in no fixed relation to the run's start.
-        let phase_ns = stream("clock").next_u64() % types[0].tcp.tick_ns;
-        let boot_ns = UPTIME_NS + phase_ns;
+        let boot_ns = UPTIME_NS + cell.phase_ns(rep);
         let seat = Seat::find(&cell, &plan, options, boot_ns)?;
         let way = |direction, side: Side| {
             let coalesce = types[side as usize].rx_coalesce;
