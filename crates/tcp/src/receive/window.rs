@@ -303,13 +303,13 @@ impl ReceiveWindow {
         let copied = data.rcv_nxt() - self.space_seq;
         if copied > self.space_bytes {
             let more = copied - self.space_bytes;
-            let mut window = 2 * copied;
-            if settings.rcvbuf_growth == BufferGrowth::Margin {
-                window += 16 * self.mss_bytes;
-            }
-            window += self.allowance(settings, window, more);
+            let (window, reach) = match settings.rcvbuf_growth {
+                BufferGrowth::Margin => (2 * copied + 16 * self.mss_bytes, 0),
+                _ => (2 * copied, data.reach()),
+            };
+            let allowed = self.allowance(settings, window, more);
             self.space_bytes = copied;
-            self.fit(settings, window, data.reach());
+            self.fit(settings, window + allowed + reach);
         }
         self.space_seq = data.rcv_nxt();
         self.space_since_ns = now_ns;
@@ -330,21 +330,17 @@ impl ReceiveWindow {
     pub fn make_room(&mut self, conf: &HostConf, reach: u64) {
         if conf.settings.rcvbuf_growth != BufferGrowth::Margin {
             let window = 2 * self.space_bytes;
-            let window = window + self.allowance(&conf.settings, window, 0);
-            self.fit(&conf.settings, window, reach);
+            let allowed = self.allowance(&conf.settings, window, 0);
+            self.fit(&conf.settings, window + allowed + reach);
         }
     }
 
-    /// tcp_rcvbuf_grow(): the buffer holds such a window at least, and what waits beyond a hole.
-    fn fit(&mut self, settings: &Settings, window: u64, reach: u64) {
+    /// tcp_rcvbuf_grow(): the buffer holds such a window at least.
+    fn fit(&mut self, settings: &Settings, window: u64) {
         if self.rcvbuf_locked {
             return;
         }
-        let reach = match settings.rcvbuf_growth {
-            BufferGrowth::Margin => 0,
-            _ => reach,
-        };
-        let wanted = (((window + reach) << RATIO_SHIFT) / u64::from(self.scaling_ratio))
+        let wanted = ((window << RATIO_SHIFT) / u64::from(self.scaling_ratio))
             .min(settings.tcp_rmem_bytes[2]);
         if wanted > self.rcvbuf_bytes {
             self.rcvbuf_bytes = wanted;
