@@ -184,7 +184,7 @@ def test_clusters_that_agree_tell_no_more_than_their_number(clusters: int, is_kn
 
 @pytest.mark.parametrize("clusters", [2, 3])
 def test_clusters_of_both_cohorts_count_once(clusters: int) -> None:
-    """As hosts that have each both: 400 pairs that do not differ, of which 5 % may be called different."""
+    """Hosts that each have both cohorts, which do not differ: at most 5 % of 400 pairs may be called different."""
     rng = np.random.default_rng(8)
     called = 0
     for _ in range(400):

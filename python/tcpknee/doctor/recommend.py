@@ -117,7 +117,7 @@ class Advice:
     def why(self) -> str:
         """The decision in a sentence."""
         ratio = _ratio(self.gain)
-        if self.without_losses is not None and self.algorithm == "cubic" and _is_gain(self.gain):
+        if self.without_losses is not None and self.algorithm == "cubic":
             return (
                 f"BBR has {ratio} the {self.what} of CUBIC if the {self.path.loss_pct:.3g} % were lost by chance. But "
                 f"packets wait {self.path.queue_us / 1000:.3g} ms, and a queue that a flow fills loses packets itself: "
