@@ -140,6 +140,6 @@ pub fn set_device(netlink: &mut Netlink, host: &Host, mtu_bytes: u32) -> Result<
 pub fn qdisc(host: &Host) -> Option<&str> {
     match host.pacing {
         Pacing::Fq => Some("fq"),
-        Pacing::Internal | Pacing::Timer => host.qdisc.as_deref(),
+        Pacing::Internal | Pacing::Timer => host.qdisc,
     }
 }

@@ -14,7 +14,7 @@ use crate::key::Default::{Required, Value, Words};
 use crate::key::keyed::keyed;
 use crate::key::keyed::named;
 use crate::key::names::Kernel;
-use crate::key::{Kind, fixed, key, of_release, secs, us};
+use crate::key::{fixed, key, kind, of_release, secs, us};
 use knee_path::Path;
 use knee_path::packet::HEADER_BYTES;
 use knee_tables::KeptSamples;
@@ -43,7 +43,7 @@ keyed! {
         };
         pub duration: Nanos = key(
             "duration",
-            Kind::Duration {
+            &kind::Duration {
                 min: us(1),
                 max: secs(86_400),
             },
@@ -53,7 +53,7 @@ keyed! {
         );
         pub warmup: Nanos = key(
             "warmup",
-            Kind::Duration {
+            &kind::Duration {
                 min: Nanos::ZERO,
                 max: secs(86_400),
             },
@@ -64,7 +64,7 @@ keyed! {
         #[serde(skip)]
         pub repeat: u32 = fixed(key(
             "repeat",
-            Kind::Count {
+            &kind::Count {
                 min: 1,
                 max: 10_000,
             },
@@ -74,7 +74,7 @@ keyed! {
         ));
         pub seed: u64 = key(
             "seed",
-            Kind::Count {
+            &kind::Count {
                 min: 0,
                 max: i64::MAX as u64,
             },
@@ -84,7 +84,7 @@ keyed! {
         );
         pub sample_interval: Nanos = key(
             "sample_interval",
-            Kind::Duration {
+            &kind::Duration {
                 min: us(10),
                 max: secs(3_600),
             },
@@ -95,7 +95,7 @@ keyed! {
         #[serde(skip_serializing_if = "KeptSamples::is_all")]
         pub samples: KeptSamples = fixed(key(
             "samples",
-            Kind::Samples,
+            &kind::Samples,
             Words("every column"),
             "columns of the table samples that are kept",
             "tcpknee",
@@ -104,7 +104,7 @@ keyed! {
         #[serde(skip)]
         pub kernel: Option<Kernel> = of_release(key(
             "kernel",
-            Kind::Kernel,
+            &kind::Kernel,
             Words("none: what the keys' defaults say, which are Linux 6.18's"),
             "whose rules and defaults both hosts have: of a release in the simulator (`knee kernel rules`), and with the engine guest of that kernel itself, as `knee kernel list` names it; keys that are set go before them",
             "tcpknee; docs/kernels.md",
@@ -241,7 +241,7 @@ pub struct Connection {
 }
 
 /// Of the keys that say who spaces packets.
-const PACING: Kind = Kind::Name("pacing", || Pacing::NAMES.to_vec());
+const PACING: &dyn kind::Kind = &kind::Name("pacing", || Pacing::NAMES.to_vec());
 const PACING_SOURCE: &str =
     "Linux, net/ipv4/tcp_output.c, net/sched/sch_fq.c; timer: socket(7), SO_MAX_PACING_RATE";
 

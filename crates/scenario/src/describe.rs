@@ -1,16 +1,18 @@
 //! A cell in words: what reports print and `run.json` keeps.
 
-use std::sync::Arc;
-
+use crate::key::Key;
 use crate::key::keyed::Shown;
+use crate::key::kind::list::Places;
+use crate::key::kind::path::Offered;
 use crate::key::names::Names;
 use crate::key::settings::ParamInfo;
+use crate::key::value::{Held, Value};
 use knee_path::impairment::ImpairmentSpec;
 use knee_path::queue::BufferLimit;
 use knee_path::queue::policer::Action;
-use knee_path::trace::RateTrace;
-use knee_path::{Backend, Path, RttChange};
+use knee_path::{Backend, Path};
 use knee_units::params::Params;
+use knee_units::parse::BufferSize;
 use knee_units::{Nanos, Rate};
 
 use crate::cell::{Cell, FlowSpec};
@@ -41,7 +43,7 @@ pub fn describe(cell: &Cell, names: &Names) -> Vec<Fact> {
             Shown::Given("receiver") => {
                 let section = Section::Receiver;
                 facts.lines(section, cell.receiver.lines());
-                facts.key(section, "algorithm", &cell.receiver.algorithm);
+                facts.key(section, "algorithm", cell.receiver.algorithm.clone());
             }
             Shown::Given("flows") => {
                 for (i, spec) in cell.flows.iter().enumerate() {
@@ -63,12 +65,15 @@ pub fn describe(cell: &Cell, names: &Names) -> Vec<Fact> {
 struct Facts(Vec<Fact>);
 
 impl Facts {
-    /// A key of the registry, with the registry's words.
-    fn key(&mut self, section: Section, name: &str, value: impl ToString) {
-        let key = section.keys().find(|key| key.name == name);
-        let key = key.unwrap_or_else(|| panic!("{} is in the registry", section.path_of(name)));
-        self.0
-            .push((section.path_of(name), value.to_string(), key.doc.into()));
+    /// A key of the registry and its value, with the registry's words.
+    fn key(&mut self, section: Section, name: &str, value: impl Held) {
+        let shown = known(section, name).kind.show(&Value::of(value));
+        self.shown(section, name, shown);
+    }
+
+    fn shown(&mut self, section: Section, name: &str, value: String) {
+        let doc = known(section, name).doc;
+        self.0.push((section.path_of(name), value, doc.into()));
     }
 
     /// A parameter of `owner`, as it is written.
@@ -87,7 +92,7 @@ impl Facts {
 
     fn line(&mut self, section: Section, line: Shown) {
         match line {
-            Shown::Key(name, value) => self.key(section, name, value),
+            Shown::Key(name, value) => self.shown(section, name, value),
             Shown::Derived { name, value, doc } => self.derived(section, name, value, doc),
             // It has no key here, or not for this cell.
             Shown::Given(_) => {}
@@ -100,6 +105,11 @@ impl Facts {
     }
 }
 
+fn known(section: Section, name: &str) -> &'static Key {
+    let key = section.keys().find(|key| key.name == name);
+    key.unwrap_or_else(|| panic!("{} is in the registry", section.path_of(name)))
+}
+
 /// One hop; `whole_rtt`: what its BDP is reckoned with.
 fn hop(facts: &mut Facts, section: Section, path: &Path, whole_rtt: Nanos) {
     let times_rtt = match section {
@@ -107,7 +117,8 @@ fn hop(facts: &mut Facts, section: Section, path: &Path, whole_rtt: Nanos) {
         _ => "path.rtt",
     };
     let packet_bytes = (path.mtu_bytes + path.overhead_bytes) as u64;
-    facts.key(section, "rate", link_rate(path.rate, &path.rate_trace));
+    let (rate, trace) = (path.rate, path.rate_trace.clone());
+    facts.key(section, "rate", Offered { rate, trace });
     if let (Some(mean), Some(trace)) = (path.rate, &path.rate_trace) {
         facts.derived(
             section,
@@ -128,19 +139,15 @@ fn hop(facts: &mut Facts, section: Section, path: &Path, whole_rtt: Nanos) {
         let doc = "the same in packets of path.mtu + path.overhead, rounded up";
         facts.derived(section, "bdp_pkts", bdp.div_ceil(packet_bytes), doc);
     }
-    facts.key(section, "loss", &path.loss);
-    facts.key(section, "ack_loss", &path.ack_loss);
+    facts.key(section, "loss", path.loss.clone());
+    facts.key(section, "ack_loss", path.ack_loss.clone());
     let sizes = match path.buffer {
         BufferLimit::Unlimited => None,
-        BufferLimit::Bytes(bytes) => Some((format!("{bytes}B"), bytes, bytes / packet_bytes)),
-        BufferLimit::Packets(n) => Some((format!("{n}packets"), n as u64 * packet_bytes, n as u64)),
+        BufferLimit::Bytes(bytes) => Some((bytes, bytes / packet_bytes)),
+        BufferLimit::Packets(n) => Some((n as u64 * packet_bytes, n as u64)),
     };
-    facts.key(
-        section,
-        "buffer",
-        sizes.as_ref().map_or("unlimited", |(text, ..)| text),
-    );
-    if let Some((_, bytes, pkts)) = sizes {
+    facts.key(section, "buffer", size(path.buffer));
+    if let Some((bytes, pkts)) = sizes {
         facts.derived(
             section,
             "buffer_bytes",
@@ -173,13 +180,9 @@ fn hop(facts: &mut Facts, section: Section, path: &Path, whole_rtt: Nanos) {
     }
     facts.key(section, "queue", path.queue);
     queue_params(facts, section, "", path.queue, &path.queue_params);
-    facts.key(section, "policer_rate", rate(path.policer.map(|p| p.rate)));
+    facts.key(section, "policer_rate", path.policer.map(|p| p.rate));
     if let Some(policer) = path.policer {
-        facts.key(
-            section,
-            "policer_burst",
-            format!("{}B", policer.burst_bytes),
-        );
+        facts.key(section, "policer_burst", policer.burst_bytes);
         let action = match policer.action {
             Action::Drop => "drop",
             Action::Mark => "mark",
@@ -187,13 +190,13 @@ fn hop(facts: &mut Facts, section: Section, path: &Path, whole_rtt: Nanos) {
         facts.key(section, "policer_action", action);
     }
     uneven(facts, section, path);
-    facts.key(section, "overhead", format!("{}B", path.overhead_bytes));
+    facts.key(section, "overhead", u64::from(path.overhead_bytes));
 }
 
 /// What holds for all hops alike.
 fn whole(facts: &mut Facts, path: &Path) {
     let section = Section::Whole;
-    facts.key(section, "mtu", format!("{}B", path.mtu_bytes));
+    facts.key(section, "mtu", u64::from(path.mtu_bytes));
     let backend = match path.backend {
         Backend::Auto => "auto",
         Backend::User => "user",
@@ -212,22 +215,16 @@ fn whole(facts: &mut Facts, path: &Path) {
 /// What makes the path less than even, as far as the scenario has it.
 fn uneven(facts: &mut Facts, section: Section, path: &Path) {
     for (key, value) in path.impairments.iter().flat_map(ImpairmentSpec::entries) {
-        facts.key(section, key.name, value);
+        facts.shown(section, key.name, value.to_string());
     }
     if !path.rtt_changes.is_empty() {
-        let text = |change: &RttChange| format!("{} to {}", change.at, change.rtt);
-        let texts: Vec<String> = path.rtt_changes.iter().map(text).collect();
-        facts.key(section, "rtt_change", texts.join(", "));
+        facts.key(section, "rtt_change", path.rtt_changes.clone());
     }
     let ack = &path.ack;
     if ack.rate.is_some() {
-        facts.key(section, "ack_rate", link_rate(ack.rate, &ack.rate_trace));
-        let buffer = match ack.buffer {
-            BufferLimit::Unlimited => "unlimited".into(),
-            BufferLimit::Bytes(bytes) => format!("{bytes}B"),
-            BufferLimit::Packets(n) => format!("{n}packets"),
-        };
-        facts.key(section, "ack_buffer", buffer);
+        let (rate, trace) = (ack.rate, ack.rate_trace.clone());
+        facts.key(section, "ack_rate", Offered { rate, trace });
+        facts.key(section, "ack_buffer", size(ack.buffer));
         facts.key(section, "ack_queue", ack.queue);
         queue_params(facts, section, ACK, ack.queue, &ack.queue_params);
     }
@@ -260,8 +257,8 @@ fn queue_params(facts: &mut Facts, section: Section, prefix: &str, queue: &str, 
 fn flow(facts: &mut Facts, section: Section, flow: &FlowSpec, names: &Names, n_hops: usize) {
     for line in flow.lines() {
         match line {
-            Shown::Given("name") => facts.key(section, "name", &flow.name),
-            Shown::Given("algorithm") => facts.key(section, "algorithm", &flow.algorithm),
+            Shown::Given("name") => facts.key(section, "name", flow.name.clone()),
+            Shown::Given("algorithm") => facts.key(section, "algorithm", flow.algorithm.clone()),
             Shown::Given("params") => algorithm_params(facts, section, flow, names),
             Shown::Given("workload") => {
                 facts.key(section, "workload", flow.workload.kind().name);
@@ -269,23 +266,20 @@ fn flow(facts: &mut Facts, section: Section, flow: &FlowSpec, names: &Names, n_h
             }
             Shown::Given("rtt") => facts.key(section, "rtt", flow.rtt),
             Shown::Given("hops") if n_hops > 1 => {
-                let hops = format!("{}..{}", flow.hops.start + 1, flow.hops.end);
-                facts.key(section, "hops", hops);
+                let (first, last) = (flow.hops.start + 1, flow.hops.end);
+                facts.key(section, "hops", Places { first, last });
             }
             line => facts.line(section, line),
         }
     }
 }
 
-fn link_rate(mean: Option<Rate>, trace: &Option<Arc<RateTrace>>) -> String {
-    match trace {
-        Some(trace) => format!("trace {}", trace.name),
-        None => rate(mean),
+fn size(limit: BufferLimit) -> BufferSize {
+    match limit {
+        BufferLimit::Unlimited => BufferSize::Unlimited,
+        BufferLimit::Bytes(bytes) => BufferSize::Bytes(bytes),
+        BufferLimit::Packets(n) => BufferSize::Packets(n),
     }
-}
-
-fn rate(rate: Option<Rate>) -> String {
-    rate.map_or("unlimited".into(), |rate| rate.to_string())
 }
 
 /// Rate × RTT, rounded up: what fills the path.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::Scenario;
 use crate::key::profile;
-use crate::key::value::read_default;
 use crate::key::{Default, Engine, Key, Simulated};
 use crate::read::{Entry, Target};
 
@@ -50,7 +49,7 @@ fn is_default(key: &Key, entry: &Entry) -> bool {
     let Default::Value(text) = key.default else {
         return false;
     };
-    read_default(&key.kind, text) == entry.value
+    key.kind.default(text).0 == entry.value
 }
 
 fn said(paths: &[&str], place: &str) -> Option<String> {

@@ -1,9 +1,10 @@
-//! What a key is: its kind with its bounds, what holds without it, and what it means. Here are also the value that a file
-//! gives it, the field of a struct that has that value, and the words in which a value is refused. Which keys there are,
-//! [`crate::keys`] says.
+//! What a key is: its kind with its bounds, what holds without it, and what it means. Here are also the kinds, the value that
+//! a file gives it, the field of a struct that has that value, and the words in which a value is refused. Which keys there
+//! are, [`crate::keys`] says.
 
 pub mod error;
 pub mod keyed;
+pub mod kind;
 pub mod names;
 pub mod profile;
 pub mod settings;
@@ -11,12 +12,8 @@ pub mod sizes;
 pub mod value;
 pub mod values;
 
-use crate::release::Release;
-use knee_path::loss;
+pub use kind::Kind;
 use knee_units::Nanos;
-use knee_units::parse::{
-    BUFFER_FORMS, BYTES_FORMS, DURATION_FORMS, FIGURE_FORMS, PER_SEC_FORMS, RATE_FORMS, SHARE_FORMS,
-};
 
 /// Most that a sysctl or socket option of type int can say.
 pub const INT_MAX: u64 = i32::MAX as u64;
@@ -46,7 +43,7 @@ pub enum Default {
 #[derive(Clone, Copy)]
 pub struct Key {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: &'static dyn Kind,
     pub default: Default,
     /// May a list stand here?
     pub axis: bool,
@@ -60,7 +57,7 @@ pub struct Key {
 /// A key that may be an axis.
 pub const fn key(
     name: &'static str,
-    kind: Kind,
+    kind: &'static dyn Kind,
     default: Default,
     doc: &'static str,
     source: &'static str,
@@ -224,179 +221,4 @@ pub const fn of_release(key: Key) -> Key {
 
 const fn of(key: Key, engines: Engines) -> Key {
     Key { engines, ..key }
-}
-
-/// What kind of value a key takes, with its bounds (inclusive).
-#[derive(Clone, Copy)]
-pub enum Kind {
-    Duration {
-        min: Nanos,
-        max: Nanos,
-    },
-    Rate,
-    /// A rate, or a trace of one.
-    LinkRate,
-    Share,
-    /// Times, as one text or as a list of them that is no axis.
-    Outages,
-    RttChanges,
-    /// One hop or several in a row, counted from 1.
-    Hops,
-    /// Keys that have lists.
-    Keys,
-    /// Rows of a table, counted from 1.
-    Rows,
-    /// Columns of the table `samples`.
-    Samples,
-    Bytes {
-        min: u64,
-        max: u64,
-    },
-    Count {
-        min: u64,
-        max: u64,
-    },
-    CountOrUnlimited {
-        min: u64,
-        max: u64,
-    },
-    Choice(&'static [u64]),
-    Flag,
-    /// A list of processors; `any` means all of them.
-    CpuList,
-    /// Processors in a mask, in hexadecimal.
-    CpuMask,
-    Loss,
-    /// Events per second.
-    PerSec {
-        min: f64,
-        max: f64,
-    },
-    /// A distribution of sizes.
-    Sizes,
-    /// What a host's operations cost.
-    Costs,
-    Buffer,
-    /// A name of a registry: what it is called, and the names.
-    Name(&'static str, fn() -> Vec<&'static str>),
-    Algorithm,
-    /// A release of Linux, or the name of a kernel that was built.
-    Kernel,
-    /// A title, a condition, a source: not empty, on one line.
-    Line,
-    /// A quantity of any kind as others printed it, or a ratio.
-    Figure,
-    /// A claim's id.
-    Id,
-    /// A name that expectations can use.
-    Identifier,
-}
-
-impl Kind {
-    /// Does a list belong to the value, and make no axis?
-    pub fn takes_list(&self) -> bool {
-        matches!(
-            self,
-            Kind::Outages | Kind::RttChanges | Kind::Keys | Kind::Samples
-        )
-    }
-
-    /// What may be written, as errors and help say it.
-    pub fn forms(&self) -> String {
-        match self {
-            Kind::Duration { min, max } => format!("{DURATION_FORMS} from {min} to {max}"),
-            Kind::Rate => format!("{RATE_FORMS}, up to 10Tbit/s"),
-            Kind::LinkRate => {
-                format!("{RATE_FORMS}, up to 10Tbit/s, or \"trace cellular\" or \"trace FILE.up\"")
-            }
-            Kind::Share => format!("{SHARE_FORMS} up to 100%"),
-            Kind::Outages => {
-                "an outage such as \"10s for 2s\", or a list of such, in order of time".into()
-            }
-            Kind::RttChanges => {
-                "a change such as \"20s to 80ms\", or a list of such, in order of time".into()
-            }
-            Kind::Hops => {
-                "a hop such as \"2\", or hops in a row such as \"1..3\", from 1 on".into()
-            }
-            Kind::Keys => {
-                "a list of two keys or more whose values are lists, such as [\"path.rate\", \"path.rtt\"]"
-                    .into()
-            }
-            Kind::Rows => "rows of the table such as \"1..500\", from 1 on".into(),
-            Kind::Samples => {
-                "a list of columns of the table samples, such as [\"srtt_us\", \"snd_cwnd\"], or [] for no row of it".into()
-            }
-            Kind::Bytes { min, max } => format!("{BYTES_FORMS} from {min}B to {max}B"),
-            Kind::Count { min, max } => format!("a whole number from {min} to {max}"),
-            Kind::CountOrUnlimited { min, max } => {
-                format!("a whole number from {min} to {max}, or \"unlimited\"")
-            }
-            Kind::Choice(values) => {
-                let values: Vec<String> = values.iter().map(u64::to_string).collect();
-                format!("one of {}", values.join(", "))
-            }
-            Kind::Flag => "true or false".into(),
-            Kind::CpuList => {
-                "a list of processors such as \"0\" or \"0-1,4\", in quotes, or \"any\"".into()
-            }
-            Kind::CpuMask => {
-                "a mask of processors in hexadecimal such as \"3\" or \"ff,00000000\", in quotes, as sysfs writes it".into()
-            }
-            Kind::Loss => {
-                let kinds = loss::KINDS[1..].iter().map(|kind| kind.example);
-                format!(
-                    "{SHARE_FORMS} up to 100%, or a kind of loss: {}",
-                    quoted_list(kinds.collect())
-                )
-            }
-            Kind::PerSec { min, max } => format!("{PER_SEC_FORMS} from {min}/s to {max}/s"),
-            Kind::Sizes => {
-                let kinds = sizes::SIZES.iter().map(|kind| kind.example);
-                format!("a distribution: {}", quoted_list(kinds.collect()))
-            }
-            Kind::Costs => {
-                let names = cost_names();
-                format!("{}, or \"file FILE.toml\"", quoted_list(names))
-            }
-            Kind::Buffer => BUFFER_FORMS.into(),
-            Kind::Name(what, names) => format!("a {what}: {}", quoted_list(names())),
-            Kind::Algorithm => "an algorithm's name such as \"cubic\"".into(),
-            Kind::Kernel => format!(
-                "a release of Linux such as \"6.12\", from {} to {}, or the name of a kernel of `knee kernel list`",
-                Release::OLDEST,
-                Release::NEWEST
-            ),
-            Kind::Figure => FIGURE_FORMS.into(),
-            Kind::Line => "text on one line, in quotes".into(),
-            Kind::Id => "an id of lower-case letters, digits, \"-\" and \".\", in quotes".into(),
-            Kind::Identifier => {
-                "a name of letters, digits and \"_\" that begins with a letter, in quotes".into()
-            }
-        }
-    }
-}
-
-fn quoted_list(names: Vec<&str>) -> String {
-    names
-        .iter()
-        .map(|name| format!("\"{name}\""))
-        .collect::<Vec<_>>()
-        .join(", ")
-}
-
-/// Names of the kinds of loss, which stand in a value and not in a key of their own.
-pub(crate) fn loss_names() -> Vec<&'static str> {
-    loss::KINDS.iter().map(|kind| kind.name).collect()
-}
-
-/// Names of the cost profiles that need no file.
-pub(crate) fn cost_names() -> Vec<&'static str> {
-    let shipped = profile::SHIPPED.iter().map(|shipped| shipped.name);
-    std::iter::once(profile::NONE).chain(shipped).collect()
-}
-
-/// Names of the distributions of sizes.
-pub(crate) fn size_names() -> Vec<&'static str> {
-    sizes::SIZES.iter().map(|kind| kind.name).collect()
 }

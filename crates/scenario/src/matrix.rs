@@ -3,9 +3,8 @@
 //! No combination is kept. A cell's number says which value of each axis it has, and where some combinations are no cells,
 //! a list says which are.
 
-use crate::key::Kind;
 use crate::key::error::{Mistakes, Problem};
-use crate::key::value::Value;
+use crate::key::names::Kernel;
 
 use std::collections::{HashMap, HashSet};
 
@@ -170,16 +169,8 @@ impl Matrix {
             chosen,
             release: None,
         };
-        point.release = match point.get(Section::Top, "kernel") {
-            Some((
-                _,
-                Entry {
-                    value: Value::Kernel(kernel),
-                    ..
-                },
-            )) => Some(kernel.release),
-            _ => None,
-        };
+        let kernel = point.get(Section::Top, "kernel");
+        point.release = kernel.map(|(_, entry)| entry.value.expect::<Kernel>().release);
         point
     }
 
@@ -216,7 +207,8 @@ impl Matrix {
 
     /// Algorithms that the file calls by Linux's name: that, and ours.
     pub(super) fn renamed(&self) -> impl Iterator<Item = (String, String)> {
-        let is_algorithm = |target: &Target| matches!(target, Target::Key(key) if matches!(key.kind, Kind::Algorithm));
+        let is_algorithm =
+            |target: &Target| matches!(target, Target::Key(key) if key.name == "algorithm");
         let settings = self
             .settings
             .iter()
@@ -254,7 +246,10 @@ impl Matrix {
     fn text(&self, section: Section, name: &str) -> (String, u32) {
         let setting = self.setting(section, name);
         let entry = &setting.expect("the registry requires it").entries[0];
-        let text = text_of(&entry.value).filter(|_| !self.is_spoilt(section, name));
+        let text = entry
+            .value
+            .text()
+            .filter(|_| !self.is_spoilt(section, name));
         (text.unwrap_or_default().into(), entry.line)
     }
 
@@ -276,7 +271,7 @@ impl Matrix {
                     .map_or(&[][..], |s| &s.entries);
                 entries
                     .iter()
-                    .filter_map(|entry| text_of(&entry.value))
+                    .filter_map(|entry| entry.value.text())
                     .collect::<Vec<_>>()
             };
             match &setting.target {
@@ -372,14 +367,12 @@ impl<'a> Point<'a> {
         let chosen = indexes.map(|i| (&self.matrix.settings[*i], self.chosen[*i]));
         chosen
             .filter(|(setting, _)| self.applies(setting))
-            .filter_map(
-                |(setting, entry)| match (&setting.target, &setting.entries[entry].value) {
-                    (Target::Param { key: of, name, .. }, Value::Param(value)) if *of == key => {
-                        Some((name.clone(), *value))
-                    }
-                    _ => None,
-                },
-            )
+            .filter_map(|(setting, entry)| match &setting.target {
+                Target::Param { key: of, name, .. } if *of == key => {
+                    Some((name.clone(), *setting.entries[entry].value.expect()))
+                }
+                _ => None,
+            })
             .collect()
     }
 
@@ -427,7 +420,7 @@ impl<'a> Point<'a> {
     fn applies(&self, setting: &Setting) -> bool {
         let here = |name| {
             self.get(setting.section, name)
-                .and_then(|(_, entry)| text_of(&entry.value))
+                .and_then(|(_, entry)| entry.value.text())
         };
         match &setting.target {
             Target::Param { key, owner, .. } => here(key) == Some(owner),
@@ -437,13 +430,5 @@ impl<'a> Point<'a> {
                     || here("workload").is_some_and(|workload| workloads.contains(&workload))
             }
         }
-    }
-}
-
-fn text_of(value: &Value) -> Option<&str> {
-    match value {
-        Value::Name(name) => Some(name),
-        Value::Text(text) => Some(text),
-        _ => None,
     }
 }

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 
 use crate::key::error::{self, Mistakes, Problem};
 use crate::key::names::Names;
-use crate::key::value::{self, Value};
-use crate::key::{Default, Key};
+use crate::key::value::Value;
+use crate::key::{Default, Key, Kind};
 use knee_units::files::{Files, ReadFiles};
 use knee_units::parse::quoted;
 use toml_edit::{Document, Item, Key as TomlKey, Table, TableLike};
@@ -41,10 +41,24 @@ pub(super) struct Entry {
     /// As an axis shows it.
     pub(super) label: String,
     pub(super) line: u32,
-    /// As TOML; of a default nothing.
+    /// As TOML.
     pub(super) written: String,
     /// That the value names.
     pub(super) files: ReadFiles,
+}
+
+impl Entry {
+    /// What the registry says of a key of that kind.
+    pub(super) fn of_registry(kind: &dyn Kind, text: &str, line: u32) -> Entry {
+        let (value, written) = kind.default(text);
+        Entry {
+            value,
+            label: text.into(),
+            line,
+            written: written.to_string(),
+            files: Vec::new(),
+        }
+    }
 }
 
 /// A key of the file with its values, or a default.
@@ -352,13 +366,6 @@ fn substitute(section: Section, key: &'static Key, line: u32) -> Option<Setting>
         Default::Value(text) => text,
         Default::Required(example) => example.trim_matches('"'),
     };
-    let entry = Entry {
-        value: value::read_default(&key.kind, text),
-        label: text.into(),
-        line,
-        written: String::new(),
-        files: Vec::new(),
-    };
     Some(Setting {
         section,
         target: Target::Key(key),
@@ -368,7 +375,7 @@ fn substitute(section: Section, key: &'static Key, line: u32) -> Option<Setting>
         is_axis: false,
         is_default: true,
         sample: None,
-        entries: vec![entry],
+        entries: vec![Entry::of_registry(key.kind, text, line)],
     })
 }
 

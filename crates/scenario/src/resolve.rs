@@ -10,8 +10,10 @@ use std::cell::Cell as Flag;
 
 use crate::key::error::{Mistakes, Problem, ScenarioError};
 use crate::key::names::Names;
+use crate::key::profile::Profile;
 use crate::key::value::Value;
 use knee_path::loss::LossSpec;
+use knee_units::cpus::Cpus;
 use knee_units::parse::quoted;
 use knee_units::{Nanos, Rate};
 
@@ -74,27 +76,30 @@ struct Resolver<'a> {
     saw_spoilt: Flag<bool>,
 }
 
-/// Getters of a key's value, which the registry guarantees to be of the kind.
+/// Getters of a key's value, which the registry guarantees to be there and of the type.
 macro_rules! getters {
-    ($($get:ident: $variant:ident => $type:ty;)*) => {$(
+    ($($get:ident => $type:ty;)*) => {$(
         fn $get(&self, section: Section, name: &str) -> $type {
-            match self.value(section, name) {
-                Some(Value::$variant(value)) => value.clone(),
-                other => panic!("{} is not as the registry says: {other:?}", section.path_of(name)),
-            }
+            self.of(section, name)
         }
     )*};
 }
 
 impl Resolver<'_> {
     getters! {
-        duration: Duration => Nanos;
-        rate: Rate => Option<Rate>;
-        bytes: Bytes => u64;
-        count: Count => u64;
-        loss: Loss => LossSpec;
-        name: Name => &'static str;
-        text: Text => String;
+        duration => Nanos;
+        rate => Option<Rate>;
+        bytes => u64;
+        count => u64;
+        loss => LossSpec;
+        name => &'static str;
+        text => String;
+    }
+
+    fn of<T: Clone + 'static>(&self, section: Section, name: &str) -> T {
+        let found = self.value(section, name).and_then(Value::get::<T>);
+        let found = found.cloned();
+        found.unwrap_or_else(|| panic!("{} is not as the registry says", section.path_of(name)))
     }
 
     fn value(&self, section: Section, name: &str) -> Option<&Value> {
@@ -118,10 +123,8 @@ impl Resolver<'_> {
     /// The value as the file has it.
     fn label(&self, section: Section, name: &str) -> String {
         match self.point.get(section, name).map(|(_, entry)| entry) {
-            Some(Entry {
-                value: Value::Count(n),
-                ..
-            }) => n.to_string(),
+            // A number or a flag.
+            Some(entry) if entry.written == entry.label => entry.label.clone(),
             Some(entry) => quoted(&entry.label),
             None => String::new(),
         }
@@ -218,11 +221,9 @@ impl Resolver<'_> {
     fn check_cpus(&self, section: Section, name: &str) -> Result<(), ScenarioError> {
         let has_costs = |side| {
             let costs = self.value(side, "costs");
-            !matches!(costs, Some(Value::Costs(None)) | None)
+            costs.is_some_and(|costs| costs.expect::<Option<Box<Profile>>>().is_some())
         };
-        let Some(Value::Cpus(named)) = self.value(section, name) else {
-            return Ok(());
-        };
+        let named: Cpus = self.of(section, name);
         let is_veth = self.name(self.whole(), "backend") == "veth";
         let (side, whose, hint) =
             if is_veth && [Section::Sender, Section::Receiver].map(has_costs) == [true; 2] {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::cell::Host;
-use crate::key::{Default, value};
+use crate::key::Default;
 use crate::keys::Section;
 use crate::read::Entry;
 use crate::release::Release;
@@ -80,13 +80,7 @@ static OF_HOSTS: LazyLock<HashMap<&'static str, (&'static Rule, Vec<Entry>)>> =
         let entries = |key: &str, rule: &Rule| {
             let known = Host::KEYS.iter().find(|known| known.name == key);
             let kind = known.expect("rules are of keys that hosts have").kind;
-            let entry = |change: &Change| Entry {
-                value: value::read_default(&kind, change.value),
-                label: change.value.into(),
-                line: 1,
-                written: String::new(),
-                files: Vec::new(),
-            };
+            let entry = |change: &Change| Entry::of_registry(kind, change.value, 1);
             rule.changes.iter().map(entry).collect()
         };
         rules

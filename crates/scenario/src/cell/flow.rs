@@ -5,14 +5,14 @@ use std::ops::Range;
 use crate::key::Default::{Value, Words};
 use crate::key::keyed::Bytes;
 use crate::key::keyed::keyed;
-use crate::key::{INT_MAX, Kind, key, secs, simulated};
+use crate::key::{INT_MAX, key, kind, secs, simulated};
 use knee_units::{Nanos, Rate};
 use serde::Serialize;
 
 use super::{PACING, PACING_SOURCE, Pacing};
 use crate::workload::WorkloadSpec;
 
-const SOCKET_BUFFER: Kind = Kind::Bytes {
+const SOCKET_BUFFER: &dyn kind::Kind = &kind::Bytes {
     min: 4_096,
     max: INT_MAX / 2,
 };
@@ -31,7 +31,7 @@ keyed! {
         };
         pub count: u32 = key(
             "count",
-            Kind::Count {
+            &kind::Count {
                 min: 1,
                 max: 1_000_000,
             },
@@ -41,7 +41,7 @@ keyed! {
         );
         pub start: Nanos = key(
             "start",
-            Kind::Duration {
+            &kind::Duration {
                 min: Nanos::ZERO,
                 max: secs(86_400),
             },
@@ -51,7 +51,7 @@ keyed! {
         );
         pub stagger: Nanos = key(
             "stagger",
-            Kind::Duration {
+            &kind::Duration {
                 min: Nanos::ZERO,
                 max: secs(86_400),
             },
@@ -67,7 +67,7 @@ keyed! {
         };
         pub blocking: bool = simulated(key(
             "blocking",
-            Kind::Flag,
+            &kind::Flag,
             Value("false"),
             "does the sending application wait in write() for room in the send buffer? A nonblocking one writes anew when there is room, and a write that finds nothing unsent marks the flow as limited by its application: BBR then leaves its samples out",
             "socket(7), O_NONBLOCK; Linux, tcp_sendmsg_locked()",
@@ -83,14 +83,14 @@ keyed! {
         /// `None`: where the receiver opens the connection.
         pub nodelay: Option<bool> = key(
             "nodelay",
-            Kind::Flag,
+            &kind::Flag,
             Words("true for a workload whose clients ask, as netperf and redis-benchmark do, else false"),
             "does a small segment leave while others are under way (TCP_NODELAY, at both ends)? Else Nagle's algorithm holds it back",
             "tcp(7), TCP_NODELAY; RFC 896",
         );
         pub max_pacing_rate: Option<Rate> = key(
             "max_pacing_rate",
-            Kind::Rate,
+            &kind::Rate,
             Value("unlimited"),
             "cap of the pacing rate",
             "socket(7), SO_MAX_PACING_RATE",

@@ -4,20 +4,20 @@ use knee_tables::KeptSamples;
 use knee_units::cpus::Cpus;
 use knee_units::{Nanos, Rate};
 
+use crate::key::Key;
 use crate::key::names::Kernel;
-use crate::key::profile::{self, Profile};
+use crate::key::profile::Profile;
 use crate::key::sizes::SizeSpec;
-use crate::key::value::{ANY, Value};
+use crate::key::value::Value;
 use crate::key::values::Values;
-use crate::key::{Key, Kind};
 
 /// A type that a key's value has in a cell.
 pub trait Field: Sized {
     /// From the values of its keys, of which most types have one. `None`: they are no values of this type.
     fn read(values: &[Option<&Value>]) -> Option<Self>;
 
-    /// What the keys have, as a scenario writes it but without quotes; nothing where there is nothing to show.
-    fn shown(&self, kind: &Kind) -> Vec<String>;
+    /// What its keys have; nothing where there is nothing to show.
+    fn values(&self) -> Vec<Value>;
 }
 
 /// A line of a description as the thing itself tells it.
@@ -47,9 +47,9 @@ impl dyn Values + '_ {
 
 /// The lines of a description that show this field of these keys.
 pub fn shown<T: Field>(keys: &'static [Key], field: &T) -> Vec<Shown> {
-    let values = field.shown(&keys[0].kind).into_iter();
-    let with_key = |(key, value): (&Key, String)| Shown::Key(key.name, value);
-    keys.iter().zip(values).map(with_key).collect()
+    let values = field.values();
+    let with_key = |(key, value): (&Key, &Value)| Shown::Key(key.name, key.kind.show(value));
+    keys.iter().zip(&values).map(with_key).collect()
 }
 
 /// Declares a struct whose fields each have a key, or the keys of a list. Fields of a block `given` have none:
@@ -119,190 +119,83 @@ macro_rules! keyed {
 }
 pub(crate) use keyed;
 
-impl Field for bool {
-    fn read(values: &[Option<&Value>]) -> Option<bool> {
-        match values {
-            [Some(Value::Flag(flag))] => Some(*flag),
-            _ => None,
-        }
-    }
-
-    fn shown(&self, _kind: &Kind) -> Vec<String> {
-        vec![self.to_string()]
-    }
-}
-
-impl Field for Cpus {
-    fn read(values: &[Option<&Value>]) -> Option<Cpus> {
-        match values {
-            [Some(Value::Cpus(cpus))] => Some(cpus.clone()),
-            _ => None,
-        }
-    }
-
-    fn shown(&self, kind: &Kind) -> Vec<String> {
-        vec![match kind {
-            Kind::CpuMask => self.mask(),
-            _ if self.numbers().is_empty() => ANY.into(),
-            _ => self.list(),
-        }]
-    }
-}
-
-impl Field for Nanos {
-    fn read(values: &[Option<&Value>]) -> Option<Nanos> {
-        match values {
-            [Some(Value::Duration(time))] => Some(*time),
-            _ => None,
-        }
-    }
-
-    fn shown(&self, _kind: &Kind) -> Vec<String> {
-        vec![self.to_string()]
-    }
-}
-
-/// Whole numbers: counts, and bytes.
-macro_rules! numbers {
+/// Types that are those of the values themselves.
+macro_rules! alike {
     ($($type:ty),*) => {$(
         impl Field for $type {
             fn read(values: &[Option<&Value>]) -> Option<$type> {
                 match values {
-                    [Some(Value::Count(n) | Value::Bytes(n))] => (*n).try_into().ok(),
+                    [Some(value)] => value.get().cloned(),
                     _ => None,
                 }
             }
 
-            fn shown(&self, kind: &Kind) -> Vec<String> {
-                vec![match kind {
-                    Kind::Bytes { .. } => format!("{self}B"),
-                    _ => self.to_string(),
-                }]
+            fn values(&self) -> Vec<Value> {
+                vec![Value::of(self.clone())]
             }
         }
     )*};
 }
-numbers!(u8, u32, u64);
+alike!(
+    bool,
+    u64,
+    f64,
+    Nanos,
+    Cpus,
+    Kernel,
+    SizeSpec,
+    String,
+    Option<u64>,
+    Option<Rate>,
+    Option<Box<Profile>>
+);
 
-/// A share.
-impl Field for f64 {
-    fn read(values: &[Option<&Value>]) -> Option<f64> {
-        match values {
-            [Some(Value::Share(share))] => Some(*share),
-            _ => None,
+/// Whole numbers that are smaller than the value's type.
+macro_rules! numbers {
+    ($($type:ty),*) => {$(
+        impl Field for $type {
+            fn read(values: &[Option<&Value>]) -> Option<$type> {
+                u64::read(values)?.try_into().ok()
+            }
+
+            fn values(&self) -> Vec<Value> {
+                vec![Value::of(u64::from(*self))]
+            }
         }
-    }
-
-    fn shown(&self, _kind: &Kind) -> Vec<String> {
-        // As a text has it: 0.07 × 100 is 7.000000000000001.
-        vec![format!("{}%", (self * 1e14).round() / 1e12)]
-    }
+    )*};
 }
-
-/// A count that may be unlimited.
-impl Field for Option<u64> {
-    fn read(values: &[Option<&Value>]) -> Option<Option<u64>> {
-        match values {
-            [Some(Value::Count(n))] => Some(Some(*n)),
-            [Some(Value::NoLimit)] => Some(None),
-            _ => None,
-        }
-    }
-
-    fn shown(&self, _kind: &Kind) -> Vec<String> {
-        vec![self.map_or("unlimited".into(), |n| n.to_string())]
-    }
-}
+numbers!(u8, u32);
 
 impl Field for KeptSamples {
     fn read(values: &[Option<&Value>]) -> Option<KeptSamples> {
         match values {
             [None] => Some(KeptSamples::ALL),
-            [Some(Value::Samples(kept))] => Some(*kept),
+            [Some(value)] => value.get().copied(),
             _ => None,
         }
     }
 
-    fn shown(&self, _kind: &Kind) -> Vec<String> {
-        let shown = |names: Vec<&str>| format!("[{}]", names.join(", "));
-        self.chosen().map(shown).into_iter().collect()
+    fn values(&self) -> Vec<Value> {
+        let chosen = self.chosen().map(|_| Value::of(*self));
+        chosen.into_iter().collect()
     }
 }
 
-impl Field for Option<Rate> {
-    fn read(values: &[Option<&Value>]) -> Option<Option<Rate>> {
+/// A name of which `default` stands for none.
+impl Field for Option<&'static str> {
+    fn read(values: &[Option<&Value>]) -> Option<Option<&'static str>> {
         match values {
-            [Some(Value::Rate(rate))] => Some(*rate),
+            [Some(value)] => Some(value.get().copied().filter(|name| *name != DEFAULT)),
             _ => None,
         }
     }
 
-    fn shown(&self, _kind: &Kind) -> Vec<String> {
-        vec![self.map_or("unlimited".into(), |rate| rate.to_string())]
-    }
-}
-
-impl Field for String {
-    fn read(values: &[Option<&Value>]) -> Option<String> {
-        match values {
-            [Some(Value::Text(text))] => Some(text.clone()),
-            _ => None,
-        }
-    }
-
-    fn shown(&self, _kind: &Kind) -> Vec<String> {
-        vec![self.clone()]
-    }
-}
-
-/// A text that the file need not have, or a name of which `default` stands for none.
-impl Field for Option<String> {
-    fn read(values: &[Option<&Value>]) -> Option<Option<String>> {
-        match values {
-            [None | Some(Value::Name(DEFAULT))] => Some(None),
-            [Some(Value::Name(name))] => Some(Some((*name).into())),
-            [Some(Value::Text(text))] => Some(Some(text.clone())),
-            _ => None,
-        }
-    }
-
-    fn shown(&self, kind: &Kind) -> Vec<String> {
-        match (self, kind) {
-            (Some(text), _) => vec![text.clone()],
-            (None, Kind::Name(..)) => vec![DEFAULT.into()],
-            (None, _) => Vec::new(),
-        }
+    fn values(&self) -> Vec<Value> {
+        vec![Value::of(self.unwrap_or(DEFAULT))]
     }
 }
 
 const DEFAULT: &str = "default";
-
-impl Field for Option<Box<Profile>> {
-    fn read(values: &[Option<&Value>]) -> Option<Option<Box<Profile>>> {
-        match values {
-            [Some(Value::Costs(profile))] => Some(profile.clone()),
-            _ => None,
-        }
-    }
-
-    fn shown(&self, _kind: &Kind) -> Vec<String> {
-        let shown = |profile: &Profile| profile.to_string();
-        vec![self.as_deref().map_or(profile::NONE.into(), shown)]
-    }
-}
-
-impl Field for SizeSpec {
-    fn read(values: &[Option<&Value>]) -> Option<SizeSpec> {
-        match values {
-            [Some(Value::Sizes(sizes))] => Some(sizes.clone()),
-            _ => None,
-        }
-    }
-
-    fn shown(&self, _kind: &Kind) -> Vec<String> {
-        vec![self.to_string()]
-    }
-}
 
 /// Declares a type for one of a few names: a variant beside the name that scenarios write.
 macro_rules! named {
@@ -332,14 +225,15 @@ macro_rules! named {
 
         impl $crate::key::keyed::Field for $type {
             fn read(values: &[Option<&$crate::key::value::Value>]) -> Option<$type> {
-                match values {
-                    $( [Some($crate::key::value::Value::Name($name))] => Some($type::$variant), )*
+                let [Some(value)] = values else { return None };
+                match *value.get::<&str>()? {
+                    $( $name => Some($type::$variant), )*
                     _ => None,
                 }
             }
 
-            fn shown(&self, _kind: &$crate::key::Kind) -> Vec<String> {
-                vec![self.name().into()]
+            fn values(&self) -> Vec<$crate::key::value::Value> {
+                vec![$crate::key::value::Value::of(self.name())]
             }
         }
 
@@ -362,27 +256,16 @@ impl Field for Bytes {
         u64::read(values).map(Bytes)
     }
 
-    fn shown(&self, kind: &Kind) -> Vec<String> {
-        self.0.shown(kind)
+    fn values(&self) -> Vec<Value> {
+        self.0.values()
     }
 }
 
 impl Choice for Bytes {}
 
-impl Field for Kernel {
-    fn read(values: &[Option<&Value>]) -> Option<Kernel> {
-        match values {
-            [Some(Value::Kernel(kernel))] => Some(kernel.clone()),
-            _ => None,
-        }
-    }
-
-    fn shown(&self, _kind: &Kind) -> Vec<String> {
-        vec![self.name.clone()]
-    }
-}
-
 impl Choice for Kernel {}
+
+impl Choice for String {}
 
 impl<T: Choice> Field for Option<T> {
     fn read(values: &[Option<&Value>]) -> Option<Option<T>> {
@@ -392,8 +275,8 @@ impl<T: Choice> Field for Option<T> {
         }
     }
 
-    fn shown(&self, kind: &Kind) -> Vec<String> {
-        self.iter().flat_map(|choice| choice.shown(kind)).collect()
+    fn values(&self) -> Vec<Value> {
+        self.iter().flat_map(Field::values).collect()
     }
 }
 
@@ -404,7 +287,7 @@ impl<T: Field, const N: usize> Field for [T; N] {
         each?.try_into().ok()
     }
 
-    fn shown(&self, kind: &Kind) -> Vec<String> {
-        self.iter().flat_map(|one| one.shown(kind)).collect()
+    fn values(&self) -> Vec<Value> {
+        self.iter().flat_map(Field::values).collect()
     }
 }

@@ -5,10 +5,12 @@
 
 use knee_units::Nanos;
 use knee_units::params::{Param, Unit};
-use knee_units::parse::{self, UnitError};
+use knee_units::parse;
 use toml_edit::Value as Toml;
 
-use crate::key::error::{Problem, shown};
+use crate::key::error::Problem;
+use crate::key::kind::{Given, Kind, quoted_list};
+use crate::key::value::Value;
 
 /// A parameter with its bounds (inclusive), whoever lists it.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,15 +78,24 @@ impl ParamInfo {
         }
     }
 
-    /// What may be written, as errors and help say it.
-    pub fn forms(&self) -> String {
+    /// A share or a number as the owner counts it.
+    fn counted(&self, value: f64) -> f64 {
+        match self.scale {
+            1.0 => value,
+            per_one => (value * per_one).round(),
+        }
+    }
+}
+
+/// Held as `f64`, in the owner's unit.
+impl Kind for ParamInfo {
+    fn forms(&self) -> String {
         let what = match self.unit {
             Unit::Count => "a whole number",
             Unit::Flag => return format!("true or false (default {})", self.written(self.default)),
             Unit::Choice(words) => {
-                let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
                 let default = self.written(self.default);
-                return format!("one of {} (default {default})", words.join(", "));
+                return format!("one of {} (default {default})", quoted_list(words));
             }
             Unit::Number => "a number",
             Unit::Share => parse::SHARE_FORMS,
@@ -96,32 +107,15 @@ impl ParamInfo {
         format!("{what} from {min} to {max} (default {default})")
     }
 
-    /// The value at `path` in the owner's unit, and its label.
-    pub fn read(&self, path: &str, toml: &Toml) -> Result<(f64, String), Problem> {
-        let wrong = |next: &str| Problem::Value {
-            key: path.into(),
-            got: shown(toml),
-            expected: self.forms(),
-            next: next.into(),
-        };
-        let unit = |error: UnitError| Problem::Unit {
-            key: path.into(),
-            error,
-        };
-        let number = toml
-            .as_integer()
-            .map(|n| n as f64)
-            .or_else(|| toml.as_float());
-        let (value, label) = match (self.unit, toml) {
-            (Unit::Flag, Toml::Boolean(flag)) => {
-                let flag = *flag.value();
-                (f64::from(u8::from(flag)), flag.to_string())
-            }
-            (Unit::Count, Toml::Integer(n)) => (*n.value() as f64, n.value().to_string()),
-            (Unit::Number, _) if number.is_some() => {
-                let number = number.expect("tested");
-                (self.counted(number), number.to_string())
-            }
+    fn read(&self, given: &Given<'_>) -> Result<Value, Problem> {
+        let wrong = |next: &str| given.wrong(self, next);
+        let unit = |error| given.unit(error);
+        let number = given.toml.as_integer().map(|n| n as f64);
+        let number = number.or_else(|| given.toml.as_float());
+        let value = match (self.unit, given.toml) {
+            (Unit::Flag, Toml::Boolean(flag)) => f64::from(u8::from(*flag.value())),
+            (Unit::Count, Toml::Integer(n)) => *n.value() as f64,
+            (Unit::Number, _) if number.is_some() => self.counted(number.expect("tested")),
             (Unit::Count | Unit::Number | Unit::Flag, Toml::String(_)) => {
                 return Err(wrong("Write it without quotes."));
             }
@@ -132,42 +126,33 @@ impl ParamInfo {
                     let next = format!("It counts whole units of {}.", Nanos(unit_ns));
                     return Err(wrong(&next));
                 }
-                ((ns / unit_ns) as f64, text.value().clone())
+                (ns / unit_ns) as f64
             }
             (Unit::Share, Toml::String(text)) => {
-                let share = parse::share(text.value()).map_err(unit)?;
-                (self.counted(share), text.value().clone())
+                self.counted(parse::share(text.value()).map_err(unit)?)
             }
-            (Unit::Bytes, Toml::String(text)) => {
-                let bytes = parse::bytes(text.value()).map_err(unit)?;
-                (bytes as f64, text.value().clone())
-            }
+            (Unit::Bytes, Toml::String(text)) => parse::bytes(text.value()).map_err(unit)? as f64,
             (Unit::Rate, Toml::String(text)) => {
                 let rate = parse::rate(text.value()).map_err(unit)?;
-                let value = rate.map_or(f64::INFINITY, |rate| rate.bits_per_sec() as f64);
-                (value, text.value().clone())
+                rate.map_or(f64::INFINITY, |rate| rate.bits_per_sec() as f64)
             }
             (Unit::Choice(words), Toml::String(text)) => {
                 let place = words.iter().position(|word| word == text.value());
-                let place = place.ok_or_else(|| wrong(""))?;
-                (place as f64, text.value().clone())
+                place.ok_or_else(|| wrong(""))? as f64
             }
             (Unit::Count | Unit::Number | Unit::Flag, _) => return Err(wrong("")),
             _ => return Err(wrong("Write it with its unit, in quotes.")),
         };
         // NaN is outside as well.
-        if !(self.min..=self.max).contains(&value) {
-            return Err(wrong(""));
+        match (self.min..=self.max).contains(&value) {
+            true => Ok(Value::of(value)),
+            false => Err(wrong("")),
         }
-        Ok((value, label))
     }
 
-    /// A share or a number as the owner counts it.
-    fn counted(&self, value: f64) -> f64 {
-        match self.scale {
-            1.0 => value,
-            per_one => (value * per_one).round(),
-        }
+    fn show(&self, value: &Value) -> String {
+        let written = self.written(*value.expect());
+        written.trim_matches('"').into()
     }
 }
 

@@ -1,13 +1,13 @@
 //! The keys of `[[zip]]` and `[[sample]]`.
 
 use crate::key::Default::{Required, Value, Words};
-use crate::key::{Key, Kind, fixed, key};
+use crate::key::{Key, fixed, key, kind};
 
 use crate::axes::MAX_CELLS;
 
 pub(super) static ZIP: &[Key] = &[fixed(key(
     "keys",
-    Kind::Keys,
+    &kind::Keys,
     Required("[\"path.rate\", \"path.rtt\"]"),
     "axes that vary together: the first values of all lists make one step, the second ones the next. The lists have the same length and stand at their keys; a key is written as in messages, flow.0.algorithm for that of the first flow",
     "tcpknee",
@@ -16,21 +16,21 @@ pub(super) static ZIP: &[Key] = &[fixed(key(
 pub(super) static SAMPLE: &[Key] = &[
     fixed(key(
         "file",
-        Kind::Line,
+        kind::LINE,
         Words("none; the table's other keys have distributions"),
         "a table of paths, CSV or Parquet, beside the scenario: each column is named by a key and has its values, each row is a path",
         "tcpknee",
     )),
     fixed(key(
         "rows",
-        Kind::Rows,
+        kind::ROWS,
         Words("all"),
         "the rows of file that count",
         "tcpknee",
     )),
     fixed(key(
         "count",
-        Kind::Count {
+        &kind::Count {
             min: 1,
             max: MAX_CELLS,
         },
@@ -40,7 +40,7 @@ pub(super) static SAMPLE: &[Key] = &[
     )),
     fixed(key(
         "seed",
-        Kind::Count {
+        &kind::Count {
             min: 0,
             max: i64::MAX as u64,
         },

@@ -1,6 +1,7 @@
 //! The keys of impairments, as the other keys of a hop.
 
-use crate::key::{Default, Key, Kind, fixed};
+use crate::key::kind::{self, Kind};
+use crate::key::{Default, Key, fixed};
 use knee_path::impairment::{self, Form, IMPAIRMENTS};
 use knee_units::Nanos;
 
@@ -10,19 +11,19 @@ pub(super) fn keys() -> impl Iterator<Item = Key> {
 }
 
 fn key(key: &'static impairment::Key) -> Key {
-    let kind = match key.form {
-        Form::Time(max) => Kind::Duration {
+    // As long as the registry: for ever.
+    let kind: &'static dyn Kind = match key.form {
+        Form::Time(max) => Box::leak(Box::new(kind::Duration {
             min: Nanos::ZERO,
             max,
-        },
-        Form::Share => Kind::Share,
-        Form::Flag => Kind::Flag,
-        Form::Word(what, words) => Kind::Name(what, words),
-        Form::Outages => Kind::Outages,
+        })),
+        Form::Share => &kind::Share,
+        Form::Flag => &kind::Flag,
+        Form::Word(what, words) => Box::leak(Box::new(kind::Name(what, words))),
+        Form::Outages => &kind::Outages,
     };
     let default = match key.default.to_string() {
         none if none.is_empty() => Default::Words("none"),
-        // As long as the registry: for ever.
         text => Default::Value(text.leak()),
     };
     let made = crate::key::key(key.name, kind, default, key.doc, key.source);

@@ -3,7 +3,7 @@
 //! Defaults are those of Linux 6.18, unless the source beside them says otherwise.
 
 use crate::key::Default::{Required, Value, Words};
-use crate::key::{Key, Kind, fixed, key, secs, us};
+use crate::key::{Key, fixed, key, kind, secs, us};
 
 use crate::workload::WORKLOADS;
 
@@ -11,14 +11,14 @@ use crate::workload::WORKLOADS;
 pub(super) static TITLE: &[Key] = &[
     fixed(key(
         "title",
-        Kind::Line,
+        kind::LINE,
         Words("the file's name"),
         "what the scenario is about",
         "tcpknee",
     )),
     fixed(key(
         "claim",
-        Kind::Id,
+        kind::ID,
         Words("none"),
         "id of the published claim it reproduces",
         "tcpknee",
@@ -27,7 +27,7 @@ pub(super) static TITLE: &[Key] = &[
 
 pub(super) static RECEIVER: &[Key] = &[key(
     "algorithm",
-    Kind::Algorithm,
+    &kind::Algorithm,
     Value("cubic"),
     "congestion control of the far end, for what it sends back; the sender's is flow.algorithm",
     "Linux, CONFIG_DEFAULT_TCP_CONG",
@@ -37,14 +37,14 @@ pub(super) static RECEIVER: &[Key] = &[key(
 pub(super) static FLOW: &[Key] = &[
     key(
         "algorithm",
-        Kind::Algorithm,
+        &kind::Algorithm,
         Required("\"cubic\""),
         "congestion control of the sender",
         "TCP_CONGESTION",
     ),
     fixed(key(
         "name",
-        Kind::Identifier,
+        kind::IDENTIFIER,
         Words(
             "the algorithm's name; with _2, _3 … behind it when an earlier [[flow]] has that name",
         ),
@@ -53,14 +53,14 @@ pub(super) static FLOW: &[Key] = &[
     )),
     key(
         "hops",
-        Kind::Hops,
+        kind::HOPS,
         Words("all"),
         "the [[hop]] tables that it crosses, counted from 1 in the data direction",
         "tcpknee",
     ),
     key(
         "rtt",
-        Kind::Duration {
+        &kind::Duration {
             min: us(1),
             max: secs(60),
         },
@@ -70,7 +70,7 @@ pub(super) static FLOW: &[Key] = &[
     ),
     key(
         "workload",
-        Kind::Name("workload", || {
+        &kind::Name("workload", || {
             WORKLOADS.iter().map(|kind| kind.name).collect()
         }),
         Value("bulk"),
@@ -81,7 +81,7 @@ pub(super) static FLOW: &[Key] = &[
 
 pub(super) static EXPECT: &[Key] = &[fixed(key(
     "assert",
-    Kind::Line,
+    kind::LINE,
     Required("\"bbr1.goodput / cubic.goodput >= 20\""),
     "a comparison that must hold over the whole interval, such as \"bbr1.goodput / cubic.goodput >= 20\"",
     "tcpknee",
@@ -90,21 +90,21 @@ pub(super) static EXPECT: &[Key] = &[fixed(key(
 pub(super) static PUBLISHED: &[Key] = &[
     fixed(key(
         "value",
-        Kind::Line,
+        kind::LINE,
         Required("\"bbr1.goodput\""),
         "what of ours the figure stands beside: an expression as on one side of an expectation, of one cell; shown, never checked",
         "tcpknee",
     )),
     fixed(key(
         "figure",
-        Kind::Figure,
+        &kind::Figure,
         Required("\"10.5Mbit/s\""),
         "the figure as it was published",
         "tcpknee",
     )),
     fixed(key(
         "source",
-        Kind::Line,
+        kind::LINE,
         Required("\"the article, its hosts and its kernel\""),
         "where it was published, and on what it was measured",
         "tcpknee",

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::key::Default::{Required, Value, Words};
-use crate::key::{Key, Kind, fixed, key, secs};
+use crate::key::{Key, fixed, key, kind, secs};
 use knee_path::queue;
 use knee_path::queue::policer::MAX_BURST_BYTES;
 use knee_units::Nanos;
@@ -20,14 +20,14 @@ pub(super) static HOP: LazyLock<Vec<Key>> = LazyLock::new(|| {
 static FORWARD: &[Key] = &[
     key(
         "rate",
-        Kind::LinkRate,
+        &kind::LinkRate,
         Required("\"50Mbit/s\""),
         "rate of the bottleneck, counting IP packets and path.overhead. A trace has a line per packet of 1504 bytes that may leave, the millisecond at which it may, and begins anew after the last; where a rate is asked for, as by a BDP, its mean counts. trace and a name without a dot is a bundled one: cellular, wifi, satellite",
         "tcpknee; traces: Netravali et al.: Mahimahi, USENIX ATC 2015",
     ),
     key(
         "rtt",
-        Kind::Duration {
+        &kind::Duration {
             min: Nanos::ZERO,
             max: secs(60),
         },
@@ -37,28 +37,28 @@ static FORWARD: &[Key] = &[
     ),
     key(
         "loss",
-        Kind::Loss,
+        &kind::Loss,
         Value("0%"),
         "packets lost in the data direction, before the queue",
         "tcpknee",
     ),
     key(
         "ack_loss",
-        Kind::Loss,
+        &kind::Loss,
         Value("0%"),
         "packets lost against the data direction",
         "tcpknee",
     ),
     key(
         "buffer",
-        Kind::Buffer,
+        &kind::Buffer,
         Words("1bdp; unlimited when path.rate is"),
         "size of the bottleneck's queue; bdp is path.rate × path.rtt, times become bytes the same way, rounded up",
         "one BDP: Villamizar, Song: CCR 24(5) 1994",
     ),
     key(
         "queue",
-        Kind::Name("queue", || {
+        &kind::Name("queue", || {
             queue::QUEUES.iter().map(|kind| kind.name).collect()
         }),
         Value("fifo"),
@@ -67,14 +67,14 @@ static FORWARD: &[Key] = &[
     ),
     key(
         "policer_rate",
-        Kind::Rate,
+        &kind::Rate,
         Value("unlimited"),
         "rate of a token bucket in front of the queue, counting as path.rate does; what exceeds it is dropped or marked at once; unlimited: there is none",
         "RFC 2697; Linux net/sched/act_police.c",
     ),
     key(
         "policer_burst",
-        Kind::Bytes {
+        &kind::Bytes {
             min: 576,
             max: MAX_BURST_BYTES,
         },
@@ -84,7 +84,7 @@ static FORWARD: &[Key] = &[
     ),
     key(
         "policer_action",
-        Kind::Name("treatment", || vec!["drop", "mark"]),
+        &kind::Name("treatment", || vec!["drop", "mark"]),
         Value("drop"),
         "what happens to packets that exceed; mark: ECN's CE, and a drop where the sender does not understand ECN",
         "RFC 3168; Linux net/sched/act_police.c",
@@ -95,28 +95,28 @@ static FORWARD: &[Key] = &[
 static FURTHER: &[Key] = &[
     fixed(key(
         "rtt_change",
-        Kind::RttChanges,
+        &kind::RttChanges,
         Words("none"),
         "from when on path.rtt is another, as after a change of the route; what is under way then is not touched, and a shorter path overtakes it. Flows with an rtt of their own change by the same difference",
         "tcpknee",
     )),
     key(
         "ack_rate",
-        Kind::LinkRate,
+        &kind::LinkRate,
         Value("unlimited"),
         "rate of the link against the data direction",
         "tcpknee",
     ),
     key(
         "ack_buffer",
-        Kind::Buffer,
+        &kind::Buffer,
         Value("1000packets"),
         "size of its queue, where it has a rate; bdp is path.ack_rate × path.rtt",
         "Linux, include/net/pkt_sched.h, DEFAULT_TX_QUEUE_LEN",
     ),
     key(
         "ack_queue",
-        Kind::Name("queue", || {
+        &kind::Name("queue", || {
             queue::QUEUES.iter().map(|kind| kind.name).collect()
         }),
         Value("fifo"),
@@ -125,7 +125,7 @@ static FURTHER: &[Key] = &[
     ),
     key(
         "overhead",
-        Kind::Bytes { min: 0, max: 1_000 },
+        &kind::Bytes { min: 0, max: 1_000 },
         Value("0B"),
         "link-layer bytes per packet that the rate and the buffer count besides",
         "tcpknee; Ethernet: 14B, with FCS, preamble and gap 38B",
@@ -136,7 +136,7 @@ static FURTHER: &[Key] = &[
 pub(super) static WHOLE: &[Key] = &[
     key(
         "mtu",
-        Kind::Bytes {
+        &kind::Bytes {
             min: 576,
             max: 65_535,
         },
@@ -146,14 +146,14 @@ pub(super) static WHOLE: &[Key] = &[
     ),
     key(
         "backend",
-        Kind::Name("back end", || vec!["auto", "user", "netem", "veth"]),
+        &kind::Name("back end", || vec!["auto", "user", "netem", "veth"]),
         Value("auto"),
         "what emulates the path in a lab: tcpknee's own link, or netem and qdiscs where the kernel has them; auto: the own link, but netem in a guest kernel, and where the kernel has it above 2 Gbit/s or without a rate. veth: nothing does, and the two hosts are joined directly, to measure what they cost; it needs rate = \"unlimited\", rtt = \"0s\" and no other key of the path but mtu and super_packets. The simulator has one path, whatever this says",
         "tcpknee; tc-netem(8), veth(4)",
     ),
     key(
         "super_packets",
-        Kind::Name("treatment", || vec!["split", "keep"]),
+        &kind::Name("treatment", || vec!["split", "keep"]),
         Value("split"),
         "does a lab cut TSO packets into wire packets before loss, queue and rate, or the far host of a veth pair, see them? keep: faster, and less true; only a lab can",
         "tcpknee",

@@ -4,13 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::key::error::Problem;
-use crate::key::value::{self, Value, read_param};
+use crate::key::kind::list::Places;
+use crate::key::kind::{self, Kind};
+use crate::key::value::Value;
 use knee_units::parse::on_one_line;
 use knee_units::rng::Stream;
-use toml_edit::{Item, Table, TableLike, Value as Toml};
+use toml_edit::{Item, Table, TableLike};
 
 use super::params::param;
-use super::values::ReadOne;
 use super::{Content, Entry, Place, Reader, Target, not};
 use crate::axes::distribution::{self, Distribution, DistributionError};
 use crate::axes::table::Paths;
@@ -29,8 +30,8 @@ impl Reader<'_> {
                 self.mistakes.add(place.line, problem);
             }
             let path = section.path_of("keys");
-            if let Some((place, Value::Keys(keys))) = self.own(section, table, line, "keys") {
-                let line = place.line;
+            if let Some((place, keys)) = self.own(section, table, line, "keys") {
+                let (line, keys) = (place.line, keys.expect::<Vec<String>>().clone());
                 zips.push(Zip { path, line, keys });
             } else if !table.contains_key("keys") {
                 self.missing(
@@ -105,8 +106,8 @@ impl Reader<'_> {
             rows: Vec::new(),
         };
         let mut paths = None;
-        if let Some((place, Value::Text(name))) = &file {
-            let read = self.files().parsed(name, Paths::read);
+        if let Some((place, name)) = &file {
+            let read = self.files().parsed(name.expect::<String>(), Paths::read);
             sample.file = self.seen.take().into_iter().next();
             match read {
                 Ok(read) => paths = Some((read, place.line)),
@@ -121,10 +122,7 @@ impl Reader<'_> {
             self.missing(section, "file", line, "Add file = \"paths.csv\", or count = 500 and keys with distributions such as path.rtt = \"lognormal median 50ms sigma 0.8\".");
             return None;
         }
-        let seed = match seed {
-            Some((_, Value::Count(seed))) => seed,
-            _ => 1,
-        };
+        let seed = seed.map_or(1, |(_, seed)| *seed.expect());
         let of_table = paths.as_ref().map(|(paths, _)| paths.n_rows());
         sample.rows = self.rows(section, line, of_table, (rows, count), seed)?;
         // Looked at before anything is read or drawn for so many.
@@ -181,19 +179,13 @@ impl Reader<'_> {
             self.refuse(place.line, section.path_of(name), &got, &expected, next);
             None
         };
-        let count = match count {
-            Some((place, Value::Count(count))) => Some((place, count as usize)),
-            _ => None,
-        };
-        let rows = match rows {
-            Some((place, Value::Range(first, last))) => Some((place, first, last)),
-            _ => None,
-        };
+        let count = count.map(|(place, count)| (place, *count.expect::<u64>() as usize));
+        let rows = rows.map(|(place, rows)| (place, *rows.expect::<Places>()));
         let Some(n_rows) = of_table else {
-            if let Some((place, first, last)) = rows {
+            if let Some((place, rows)) = rows {
                 let expected = "it beside file, whose rows it means".into();
                 return refuse(
-                    (place, format!("\"{first}..{last}\"")),
+                    (place, format!("\"{rows}\"")),
                     "rows",
                     expected,
                     "Remove it, or name a file.",
@@ -210,16 +202,11 @@ impl Reader<'_> {
             return Some((1..=count?.1 as u32).collect());
         };
         let (first, last) = match rows {
-            Some((place, first, last)) if last > n_rows => {
+            Some((place, rows)) if rows.last > n_rows => {
                 let expected = format!("rows up to {n_rows}, the last of the table");
-                return refuse(
-                    (place, format!("\"{first}..{last}\"")),
-                    "rows",
-                    expected,
-                    "",
-                );
+                return refuse((place, format!("\"{rows}\"")), "rows", expected, "");
             }
-            Some((_, first, last)) => (first, last),
+            Some((_, rows)) => (rows.first, rows.last),
             None => (1, n_rows),
         };
         let known: Vec<u32> = (first as u32..=last as u32).collect();
@@ -326,10 +313,10 @@ impl Reader<'_> {
                     "Remove it here.",
                 );
             }
-            let read =
-                |toml: &Toml| value::read(&key.kind, &column.path, toml, self.names, self.files());
-            let entries = self.entries_of(column, content, &|| key.kind.forms(), &read)?;
-            (Target::Key(key), entries)
+            (
+                Target::Key(key),
+                self.entries_of(column, content, key.kind)?,
+            )
         } else if let Some((owner, params)) = self.params_of(section, owner) {
             let info = match param(&params, owner.name, param_name, &column.shown) {
                 Ok(info) => info,
@@ -338,8 +325,7 @@ impl Reader<'_> {
                     return None;
                 }
             };
-            let read = |toml: &Toml| read_param(info, &column.path, toml);
-            let entries = self.entries_of(column, content, &|| info.forms(), &read)?;
+            let entries = self.entries_of(column, content, info)?;
             let target = Target::Param {
                 key: owner.key,
                 owner: owner.name.into(),
@@ -361,17 +347,16 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// The values of a column, when all are good; else they should have been one of the `forms`.
+    /// The values of a column, when all are good.
     fn entries_of(
         &self,
         column: &Column,
         content: &Content,
-        forms: &dyn Fn() -> String,
-        read: &ReadOne<'_>,
+        kind: &dyn Kind,
     ) -> Option<Vec<Entry>> {
         // A distribution of the wrong unit is told once, and not of each draw.
         for bound in &column.bounds() {
-            self.entry(column.line, bound, read)?;
+            self.entry(&column.path, column.line, bound, kind)?;
         }
         let sample = &content.samples[column.sample];
         let mut known: HashMap<String, Entry> = HashMap::new();
@@ -386,7 +371,7 @@ impl Reader<'_> {
                 entries.push(entry.clone());
                 continue;
             }
-            match read(&toml) {
+            match kind::read(kind, &self.given(&column.path, &toml)) {
                 Ok((value, label)) => {
                     let entry = Entry {
                         value,
@@ -403,7 +388,7 @@ impl Reader<'_> {
                         true => problem,
                         false => Problem::Withheld {
                             key: column.path.clone(),
-                            expected: forms(),
+                            expected: kind.forms(),
                         },
                     };
                     let problem = Problem::Row {

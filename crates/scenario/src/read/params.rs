@@ -4,9 +4,8 @@ use std::borrow::Cow;
 
 use crate::key::error::{Problem, nearest};
 use crate::key::settings::ParamInfo;
-use crate::key::value::read_param;
 use knee_path::queue;
-use toml_edit::{Item, Value as Toml};
+use toml_edit::Item;
 
 use super::{ACK, Reader, Setting, Target, clean, not};
 use crate::keys::Section;
@@ -76,9 +75,7 @@ impl Reader<'_> {
                     continue;
                 }
             };
-            let forms = || info.forms();
-            let read = |toml: &Toml| read_param(info, &path, toml);
-            let Some(values) = self.entries(&path, place.line, item, true, &forms, &read) else {
+            let Some(values) = self.entries(&path, place.line, item, true, info) else {
                 continue;
             };
             let target = Target::Param {

@@ -4,14 +4,11 @@ use std::collections::HashMap;
 
 use crate::key::Key;
 use crate::key::error::Problem;
-use crate::key::value::{self, Value};
+use crate::key::kind::{self, Given, Kind};
 use knee_units::parse::quoted;
 use toml_edit::{Array, Item, Value as Toml};
 
 use super::{Entry, Reader, not};
-
-/// Reads one value: itself, and its label.
-pub(super) type ReadOne<'r> = dyn Fn(&Toml) -> Result<(Value, String), Problem> + 'r;
 
 impl Reader<'_> {
     /// The values of a key of the registry.
@@ -22,12 +19,11 @@ impl Reader<'_> {
         line: u32,
         item: &Item,
     ) -> Option<(bool, Vec<Entry>)> {
-        let read = |toml: &Toml| value::read(&key.kind, path, toml, self.names, self.files());
         match item {
             Item::Value(toml) if key.kind.takes_list() => {
-                Some((false, vec![self.entry(line, toml, &read)?]))
+                Some((false, vec![self.entry(path, line, toml, key.kind)?]))
             }
-            _ => self.entries(path, line, item, key.axis, &|| key.kind.forms(), &read),
+            _ => self.entries(path, line, item, key.axis, key.kind),
         }
     }
 
@@ -38,26 +34,41 @@ impl Reader<'_> {
         line: u32,
         item: &Item,
         may_be_axis: bool,
-        forms: &dyn Fn() -> String,
-        read: &ReadOne<'_>,
+        kind: &dyn Kind,
     ) -> Option<(bool, Vec<Entry>)> {
         let next = match item {
             Item::Value(Toml::Array(list)) if may_be_axis => {
-                return Some((true, self.list(path, line, list, forms, read)?));
+                return Some((true, self.list(path, line, list, kind)?));
             }
             Item::Value(Toml::Array(_)) => "This key cannot be an axis of the matrix.",
-            Item::Value(toml) => return Some((false, vec![self.entry(line, toml, read)?])),
+            Item::Value(toml) => return Some((false, vec![self.entry(path, line, toml, kind)?])),
             _ => "",
         };
-        let problem = not(path, item, &forms(), next.into());
+        let problem = not(path, item, &kind.forms(), next.into());
         self.mistakes.add(line, problem);
         None
     }
 
+    /// What stands at `path`.
+    pub(super) fn given<'g>(&'g self, path: &'g str, toml: &'g Toml) -> Given<'g> {
+        Given {
+            path,
+            toml,
+            names: self.names,
+            files: self.files(),
+        }
+    }
+
     /// One value of a key that stands at `line`.
-    pub(super) fn entry(&self, line: u32, toml: &Toml, read: &ReadOne<'_>) -> Option<Entry> {
+    pub(super) fn entry(
+        &self,
+        path: &str,
+        line: u32,
+        toml: &Toml,
+        kind: &dyn Kind,
+    ) -> Option<Entry> {
         let line = toml.span().map_or(line, |span| self.line(span.start));
-        match read(toml) {
+        match kind::read(kind, &self.given(path, toml)) {
             Ok((value, label)) => Some(Entry {
                 value,
                 label,
@@ -73,19 +84,12 @@ impl Reader<'_> {
     }
 
     /// The values of a list, when all are good.
-    fn list(
-        &self,
-        path: &str,
-        line: u32,
-        list: &Array,
-        forms: &dyn Fn() -> String,
-        read: &ReadOne<'_>,
-    ) -> Option<Vec<Entry>> {
+    fn list(&self, path: &str, line: u32, list: &Array, kind: &dyn Kind) -> Option<Vec<Entry>> {
         let refuse = |line, got: &str, next: &str| {
             let problem = Problem::Value {
                 key: path.into(),
                 got: got.into(),
-                expected: format!("{}, or a list of such values", forms()),
+                expected: format!("{}, or a list of such values", kind.forms()),
                 next: next.into(),
             };
             self.mistakes.add(line, problem);
@@ -109,7 +113,7 @@ impl Reader<'_> {
                 refuse(line, "a list within a list", "Write one flat list.");
                 continue;
             }
-            let Some(entry) = self.entry(line, toml, read) else {
+            let Some(entry) = self.entry(path, line, toml, kind) else {
                 continue;
             };
             let same = seen.insert(format!("{:?}", entry.value), entry.label.clone());

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use crate::key::error::ScenarioError;
+use crate::key::kind::list::Places;
 use crate::key::value::Value;
 use knee_units::Nanos;
 
@@ -116,9 +117,9 @@ impl Resolver<'_> {
     }
 
     fn flow_hops(&self, section: Section, n_hops: usize) -> Result<Range<usize>, ScenarioError> {
-        match self.value(section, "hops") {
+        match self.value(section, "hops").map(Value::expect::<Places>) {
             None => Ok(0..n_hops),
-            Some(&Value::Range(first, last)) if last <= n_hops => Ok(first - 1..last),
+            Some(hops) if hops.last <= n_hops => Ok(hops.first - 1..hops.last),
             Some(_) => {
                 let (expected, next) = match self.matrix.n_hops {
                     0 => (

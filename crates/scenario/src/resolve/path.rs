@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use crate::key::error::ScenarioError;
+use crate::key::kind::path::Offered;
 use crate::key::value::Value;
 use knee_path::impairment::{self, Impairments};
 use knee_path::loss::LossSpec;
 use knee_path::queue;
 use knee_path::queue::BufferLimit;
 use knee_path::queue::policer::{Action, MAX_BURST_BYTES, PolicerSpec};
-use knee_path::trace::RateTrace;
+use knee_path::trace::{Outage, RateTrace};
 use knee_path::{AckLink, Backend, Path, RttChange};
 use knee_units::params::Params;
 use knee_units::parse::BufferSize;
@@ -129,17 +130,13 @@ impl Resolver<'_> {
 
     /// A link's rate, of a trace the mean, and the trace.
     fn link_rate(&self, section: Section, key: &str) -> (Option<Rate>, Option<Arc<RateTrace>>) {
-        match self.value(section, key) {
-            Some(Value::Trace(trace)) => (Some(trace.mean()), Some(trace.clone())),
-            _ => (self.rate(section, key), None),
-        }
+        let Offered { rate, trace } = self.of(section, key);
+        (rate, trace)
     }
 
     fn rtt_changes(&self, section: Section) -> Vec<RttChange> {
-        match self.value(section, "rtt_change") {
-            Some(Value::RttChanges(changes)) => changes.clone(),
-            _ => Vec::new(),
-        }
+        let changes = self.value(section, "rtt_change");
+        changes.map_or_else(Vec::new, |changes| changes.expect::<Vec<_>>().clone())
     }
 
     fn policer(
@@ -207,9 +204,9 @@ impl Resolver<'_> {
             denominator: 1,
         };
         let size = match self.value(section, key) {
-            Some(Value::Buffer(size)) => *size,
-            _ if rate.is_none() => BufferSize::Unlimited,
-            _ => ONE_BDP,
+            Some(size) => *size.expect(),
+            None if rate.is_none() => BufferSize::Unlimited,
+            None => ONE_BDP,
         };
         // Bits × ns need 44 + 36 bits; a BDP's numerator has up to 64 more.
         let per_time = |rate: Rate, time: Nanos| rate.bits_per_sec() as u128 * time.0 as u128;
@@ -284,13 +281,15 @@ impl Resolver<'_> {
 
 /// What an impairment makes of a value; `None`: nobody has set it.
 fn value_of(key: &impairment::Key, value: Option<&Value>) -> impairment::Value {
-    use impairment::Value as Of;
-    match value {
-        Some(Value::Duration(time)) => Of::Time(*time),
-        Some(Value::Share(share)) => Of::Share(*share),
-        Some(Value::Flag(flag)) => Of::Flag(*flag),
-        Some(Value::Name(word)) => Of::Word(word),
-        Some(Value::Outages(outages)) => Of::Outages(outages.clone().into()),
-        _ => key.default.clone(),
+    use impairment::{Form, Value as Of};
+    let Some(value) = value else {
+        return key.default.clone();
+    };
+    match key.form {
+        Form::Time(_) => Of::Time(*value.expect()),
+        Form::Share => Of::Share(*value.expect()),
+        Form::Flag => Of::Flag(*value.expect()),
+        Form::Word(..) => Of::Word(value.expect::<&str>()),
+        Form::Outages => Of::Outages(value.expect::<Vec<Outage>>().clone().into()),
     }
 }

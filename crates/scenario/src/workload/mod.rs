@@ -22,7 +22,7 @@ use crate::key::keyed::{Field, Shown};
 pub use crate::key::sizes;
 use crate::key::value::Value;
 use crate::key::values::Values;
-use crate::key::{GIB, Key, Kind, key};
+use crate::key::{GIB, Key, key, kind};
 use knee_units::Nanos;
 use knee_units::rng::Stream;
 use serde::Serialize;
@@ -298,7 +298,7 @@ pub(crate) fn keys() -> Vec<Key> {
 /// Of every workload that writes data in pieces of one size.
 const WRITE: Key = key(
     "write",
-    Kind::Bytes { min: 1, max: GIB },
+    &kind::Bytes { min: 1, max: GIB },
     Words("128KiB; of workload small-writes 128B"),
     "bytes of each write of the application",
     "iperf3(1), -l",
@@ -315,13 +315,12 @@ impl<const DEFAULT_BYTES: u64> Field for Write<DEFAULT_BYTES> {
     fn read(values: &[Option<&Value>]) -> Option<Write<DEFAULT_BYTES>> {
         match values {
             [None] => Some(Write(DEFAULT_BYTES)),
-            [Some(Value::Bytes(bytes))] => Some(Write(*bytes)),
-            _ => None,
+            _ => u64::read(values).map(Write),
         }
     }
 
-    fn shown(&self, _kind: &Kind) -> Vec<String> {
-        vec![format!("{}B", self.0)]
+    fn values(&self) -> Vec<Value> {
+        self.0.values()
     }
 }
 

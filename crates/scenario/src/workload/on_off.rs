@@ -3,7 +3,7 @@
 use crate::key::Default::Value;
 use crate::key::keyed::Shown;
 use crate::key::keyed::keyed;
-use crate::key::{Kind, key, ms, secs};
+use crate::key::{key, kind, ms, secs};
 use knee_units::Nanos;
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     read: |from| Ok(OnOff::read(from).into()),
 };
 
-const PART: Kind = Kind::Duration {
+const PART: &dyn kind::Kind = &kind::Duration {
     min: ms(1),
     max: secs(86_400),
 };

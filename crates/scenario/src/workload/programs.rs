@@ -4,7 +4,7 @@
 use crate::key::Default::Words;
 use crate::key::keyed::Shown;
 use crate::key::keyed::keyed;
-use crate::key::{Kind, key};
+use crate::key::{key, kind};
 use knee_units::Nanos;
 use knee_units::rng::Stream;
 use serde::Serialize;
@@ -39,14 +39,14 @@ keyed! {
     pub struct Programs {
         pub server: Option<String> = key(
             "server",
-            Kind::Line,
+            kind::LINE,
             Words("none: the client needs no server, or brings its own"),
             "command of the server, at the sender's host; {server} and {client} stand for the hosts' addresses",
             "tcpknee",
         );
         pub client: String = key(
             "client",
-            Kind::Line,
+            kind::LINE,
             Words("none"),
             "command of the client, at the receiver's host; its end ends the flow",
             "tcpknee",

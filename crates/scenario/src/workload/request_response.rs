@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use crate::key::Default::Value;
 use crate::key::keyed::Shown;
 use crate::key::keyed::keyed;
-use crate::key::{GIB, Kind, key, real, secs};
+use crate::key::{GIB, key, kind, real, secs};
 use knee_units::Nanos;
 use knee_units::rng::Stream;
 use serde::Serialize;
@@ -29,7 +29,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     read: |from| Ok(RequestResponse::read(from).into()),
 };
 
-const MESSAGE: Kind = Kind::Bytes { min: 1, max: GIB };
+const MESSAGE: &dyn kind::Kind = &kind::Bytes { min: 1, max: GIB };
 
 keyed! {
     /// Clients at the receiver ask servers at the sender: latency and requests per second.
@@ -41,42 +41,42 @@ keyed! {
             key("response", MESSAGE, Value("1B"), "size of a response", "netperf TCP_RR, -r");
         pub connections: u32 = key(
             "connections",
-            Kind::Count { min: 1, max: 1_000_000 },
+            &kind::Count { min: 1, max: 1_000_000 },
             Value("1"),
             "connections per flow",
             "memtier_benchmark(1), -c",
         );
         pub depth: u32 = key(
             "depth",
-            Kind::Count { min: 1, max: 100_000 },
+            &kind::Count { min: 1, max: 100_000 },
             Value("1"),
             "requests in flight per connection",
             "memtier_benchmark(1), --pipeline",
         );
         pub requests: Option<u64> = key(
             "requests",
-            Kind::CountOrUnlimited { min: 1, max: 1_000_000_000_000 },
+            &kind::CountOrUnlimited(kind::Count { min: 1, max: 1_000_000_000_000 }),
             Value("unlimited"),
             "requests per connection, after which it closes",
             "memtier_benchmark(1), -n",
         );
         pub service_time: Nanos = key(
             "service_time",
-            Kind::Duration { min: Nanos::ZERO, max: secs(10) },
+            &kind::Duration { min: Nanos::ZERO, max: secs(10) },
             Value("0s"),
             "how long the server computes before it answers a request, one request at a time in each of its threads; a lab's server spins so long",
             "tcpknee",
         );
         pub threads: u32 = key(
             "threads",
-            Kind::Count { min: 1, max: 1_024 },
+            &kind::Count { min: 1, max: 1_024 },
             Value("1"),
             "threads of the server, over which connections are spread in turn; flows share them",
             "memcached(1), -t",
         );
         pub client_threads: u32 = real(key(
             "client_threads",
-            Kind::Count { min: 1, max: 1_024 },
+            &kind::Count { min: 1, max: 1_024 },
             Value("1"),
             "the same of the clients; those of the simulator take no time",
             "memtier_benchmark(1), -t",

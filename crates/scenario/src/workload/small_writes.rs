@@ -3,7 +3,7 @@
 use crate::key::Default::Value;
 use crate::key::keyed::Shown;
 use crate::key::keyed::keyed;
-use crate::key::{Kind, key};
+use crate::key::{key, kind};
 use serde::Serialize;
 
 use super::{Apps, Counts, Example, WRITE, Workload, WorkloadKind, Write, transfer};
@@ -32,7 +32,7 @@ keyed! {
     pub struct SmallWrites {
         pub writes: u64 = key(
             "writes",
-            Kind::Count { min: 1, max: 10_000_000 },
+            &kind::Count { min: 1, max: 10_000_000 },
             Value("4096"),
             "how many writes",
             "tcpknee",

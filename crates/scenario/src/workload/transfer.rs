@@ -3,7 +3,7 @@
 use crate::key::Default::Words;
 use crate::key::keyed::Shown;
 use crate::key::keyed::keyed;
-use crate::key::{Kind, key};
+use crate::key::{key, kind};
 use knee_units::Nanos;
 use serde::Serialize;
 
@@ -37,7 +37,7 @@ keyed! {
     pub struct Transfer {
         pub bytes: u64 = key(
             "bytes",
-            Kind::Bytes { min: 1, max: 1_000_000_000_000 },
+            &kind::Bytes { min: 1, max: 1_000_000_000_000 },
             Words("required by workload transfer"),
             "how much is transferred",
             "tcpknee",

@@ -4,15 +4,15 @@
 //! When they come and how large they are is drawn from the repetition's seed
 //! before the run, so that both engines carry the same transfers.
 
-use crate::key::Default::{Value, Words};
+use crate::key::Default::{self, Words};
 use crate::key::error::ScenarioError;
 use crate::key::keyed::{self, Shown, named};
 use crate::key::sizes::SizeSpec;
-use crate::key::value::Value as Given;
+use crate::key::value::Value;
 use crate::key::values::Values;
-use crate::key::{Key, Kind, key};
-use knee_units::Nanos;
+use crate::key::{Key, key, kind};
 use knee_units::rng::Stream;
+use knee_units::{Nanos, Rate};
 use serde::Serialize;
 
 use super::{
@@ -48,14 +48,14 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
 const KEYS: &[Key] = &[
     key(
         "load",
-        Kind::Rate,
+        &kind::Rate,
         Words("required by workload web, unless it has arrivals"),
         "payload that transfers ask for in the long run: a rate over the mean of sizes gives how often they come. Sizes with a heavy tail are far from their mean in a short run",
         "tcpknee",
     ),
     key(
         "arrivals",
-        Kind::PerSec {
+        &kind::PerSec {
             min: 1e-3,
             max: 1e6,
         },
@@ -70,16 +70,16 @@ const KEYS: &[Key] = &[
 
 const PROCESS: Key = key(
     "arrival_process",
-    Kind::Name("process", || ArrivalProcess::NAMES.to_vec()),
-    Value("poisson"),
+    &kind::Name("process", || ArrivalProcess::NAMES.to_vec()),
+    Default::Value("poisson"),
     "when transfers come, from start to the run's end: independent of each other, or at even times",
     "Paxson, Floyd: IEEE/ACM ToN 3(3) 1995: sessions of users arrive as a Poisson process",
 );
 
 const SIZES: Key = key(
     "sizes",
-    Kind::Sizes,
-    Value("pareto"),
+    &kind::Sizes,
+    Default::Value("pareto"),
     "how large transfers are; see below",
     "tcpknee",
 );
@@ -154,12 +154,12 @@ pub struct Arrivals {
 impl Arrivals {
     fn read(from: &dyn Values) -> Result<Arrivals, ScenarioError> {
         let sizes: SizeSpec = from.field(&[SIZES]);
-        let gap_ns = match (from.value("load"), from.value("arrivals")) {
-            (Some(Given::Rate(Some(rate))), None) => {
-                sizes.mean_bytes() * 8.0 / rate.bits_per_sec() as f64 * 1e9
-            }
-            (None, Some(Given::PerSec(per_sec))) => 1e9 / per_sec,
-            (Some(Given::Rate(None)), _) => {
+        let load = from.value("load").map(Value::expect::<Option<Rate>>);
+        let arrivals = from.value("arrivals").map(Value::expect::<f64>);
+        let gap_ns = match (load, arrivals) {
+            (Some(Some(rate)), None) => sizes.mean_bytes() * 8.0 / rate.bits_per_sec() as f64 * 1e9,
+            (None, Some(per_sec)) => 1e9 / per_sec,
+            (Some(None), _) => {
                 let expected = "a rate such as \"20Mbit/s\"".into();
                 return Err(from.refuse("load", expected, "No network carries more."));
             }
