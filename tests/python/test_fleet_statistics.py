@@ -299,7 +299,9 @@ def test_a_resample_is_the_fleet_with_each_cluster_as_often_as_its_weight_says()
         weights = poisson_weights(made.keys, 5, 300)[:, np.searchsorted(made.keys, mixed(hashes))]
         drawn.append([np.quantile(np.repeat(values, often), 0.75, method="inverted_cdf") for often in weights])
     found = statistics.difference(*tallies, 0.75, seed=5, resamples=300)
-    assert found.error == pytest.approx(np.std(np.subtract(*drawn)), rel=1e-3)
+    # The variance among n draws is (n - 1) / n of what they are drawn from.
+    n = found.effective
+    assert found.error == pytest.approx(np.std(np.subtract(*drawn)) * np.sqrt(n / (n - 1)), rel=1e-3)
 
 
 def test_the_degrees_of_freedom_are_those_of_equal_clusters_and_fewer_for_unequal_ones() -> None:

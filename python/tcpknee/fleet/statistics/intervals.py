@@ -262,6 +262,7 @@ def _compared(a: Tally, b: Tally, p: float | None, logarithmic: bool, seed: int,
     p_value = _p_value(drawn, value, error, degrees, effective)
     if logarithmic:
         value, low, high = (math.exp(end) if end < 700 else math.inf for end in (value, low, high))
+    error *= _widening(effective)
     return Interval(value, low, high, n, clusters, effective, error, degrees, logarithmic, p_value)
 
 
