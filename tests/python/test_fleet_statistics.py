@@ -9,6 +9,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import binom, norm
 
 from tcpknee.errors import UsageError
 from tcpknee.fleet import statistics
@@ -48,6 +49,19 @@ def test_a_quantile_is_within_a_bin_of_the_exact_one() -> None:
         made = tally(values, hashes, bins=Bins(error))
         for p in (0.25, 0.5, 0.75, 0.95, 0.99):
             assert statistics.quantile(made, p).value == pytest.approx(np.quantile(values, p), rel=2 * error)
+
+
+@pytest.mark.parametrize(("clusters", "rows", "p"), [(2, 5, 0.5), (2, 5, 0.9), (4, 5, 0.9), (60, 1, 0.99)])
+def test_an_interval_of_a_quantile_has_no_end_where_few_values_give_none(clusters: int, rows: int, p: float) -> None:
+    rng, names = np.random.default_rng(5), statistics.cluster_hashes([str(number) for number in range(clusters)])
+    truth = np.exp(norm.ppf(p) * np.hypot(0.3, 0.3))
+    held = endless = 0
+    for _ in range(200):
+        own = np.repeat(rng.normal(0, 0.3, clusters), rows)
+        found = statistics.quantile(tally(np.exp(own + rng.normal(0, 0.3, len(own))), np.repeat(names, rows)), p)
+        held += found.low <= truth <= found.high
+        endless += np.isinf(found.high)
+    assert held >= binom.ppf(1e-4, 200, 0.93) and endless > 100
 
 
 def test_bins_hold_what_they_say_below_and_above_zero() -> None:

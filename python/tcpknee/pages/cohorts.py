@@ -240,6 +240,6 @@ def _share_row(what: str, cohort: str, row: Mapping[str, float]) -> dict[str, An
 def _row(what: str, cohort: str, found: Interval, scale: float) -> dict[str, Any]:
     ends = {"low": found.low * scale, "high": found.high * scale}
     value = found.value * scale
-    # Of too few clusters there is no interval: the line has no length.
-    known = {name: value if math.isnan(end) else end for name, end in ends.items()}
+    # An end that is not known, as of too few clusters, has no line.
+    known = {name: end if math.isfinite(end) else value for name, end in ends.items()}
     return {"what": what, "cohort": cohort, "v": value, **known, "n": found.n, "clusters": found.clusters}

@@ -170,7 +170,7 @@ def _is_seen(found: Comparison, metric: Metric) -> bool:
 
 def _cell(found: Interval, divisor: float) -> str:
     value = human.digits(found.value / divisor)
-    if math.isnan(found.high) or not found.value:
+    if not math.isfinite(found.high - found.low) or not found.value:
         return value
     half = 100 * (found.high - found.low) / 2 / abs(found.value)
     return f"{value} ±{human.digits(half, 1)}%"

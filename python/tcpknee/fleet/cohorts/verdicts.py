@@ -209,9 +209,9 @@ def spread(metric: Metric, cohort: Tally, *, seed: int) -> dict[str, Interval]:
 
 
 def _within(metric: Metric, found: Interval, least: float = 0.0) -> Interval:
-    """A percentage is from 0 to 100, and a difference of two from -100 on."""
+    """A percentage is from 0 to 100, and a difference of two from -100 on. Nothing else is below 0 either."""
     if metric.kind != "pct":
-        return found
+        return replace(found, low=0.0) if not least and found.low == -math.inf else found
     ends = (found.value, found.low, found.high)
     value, low, high = (min(max(end, least), 100.0) if end == end else end for end in ends)
     return replace(found, value=value, low=low, high=high)

@@ -62,14 +62,16 @@ class Interval:
 
 
 def quantile(cohort: Tally, p: float) -> Interval:
-    """The value below which the share `p` of the connections lies."""
+    """The value below which the share `p` of the connections lies. An end of the interval is infinite where what was
+    seen does not bound it: the largest of 100 connections is below P99 more often than not."""
     found = _Curve(cohort, p)
     if not found.known:
         return _unknown(cohort)
     if len(cohort.keys) < 2:
         return _unknown(cohort, found.value(p))
-    value, (low, high) = found.value(p), found.ends()
-    error = (high - low) / (2 * t_quantile(found.degrees))
+    value, (low, high) = found.value(p), found.ends(cohort.effective)
+    reaches = [reach for reach in (value - low, high - value) if math.isfinite(reach)]
+    error = float(np.mean(reaches)) / t_quantile(found.degrees) if reaches else math.nan
     # The test's ends may lie at a bin's edge, beside the quantile within it.
     return _plain(cohort, (value, min(low, value), max(high, value)), error, found.degrees)
 
@@ -156,22 +158,30 @@ class _Curve:
     def value(self, p: float) -> float:
         return float(self._crossing(self.reached, p))
 
-    def ends(self) -> tuple[float, float]:
-        """The 95 % interval of the quantile: where the test of "the share below is p" refuses."""
+    def ends(self, effective: float) -> tuple[float, float]:
+        """The 95 % interval of the quantile: where the test of "the share below is p" refuses; infinite where it never
+        does. `effective`: of the clusters."""
         p, size = self.p, float(self.n.sum())
         deviations = self.below - self.n[:, None] * self.reached
         squares = (_leverage(self.n) ** 2) @ (deviations**2) / size**2
         spread = self.reached * (1 - self.reached)
+        if spread.max() < 1e-12:
+            # All values are as one.
+            return float(self.lows[0]), float(self.highs[-1])
+        # The variance as it would be if the share were p: the clusters say how many times that of single rows. Where
+        # all or none are below they say nothing: it is as at the quantile or, if nothing differs there, as of clusters.
+        at_p = float((_leverage(self.n) ** 2) @ (self._at_p() - p * self.n) ** 2) / size**2
+        alike = at_p / (p * (1 - p)) or 1 / effective
         with np.errstate(divide="ignore", invalid="ignore"):
-            # The variance as it would be if the share were p: the clusters say how many times that of single rows.
-            distance = (self.reached - p) / np.sqrt(squares * p * (1 - p) / spread)
-        certain = ~np.isfinite(distance) | (spread < 1e-12)
-        distance = np.where(certain, np.copysign(np.inf, self.reached - p), distance)
+            per_row = np.where((spread < 1e-12) | (squares == 0), alike, squares / spread)
+        distance = (self.reached - p) / np.sqrt(per_row * p * (1 - p))
         place = int(np.searchsorted(self.reached, p))
         distance[place:] = np.maximum.accumulate(distance[place:])
         distance[:place] = np.minimum.accumulate(distance[:place][::-1])[::-1]
         limit = t_quantile(self.degrees)
-        return float(self._crossing(distance, -limit)), float(self._crossing(distance, limit))
+        low = self._crossing(distance, -limit) if distance[0] <= -limit else -math.inf
+        high = self._crossing(distance, limit) if distance[-1] >= limit else math.inf
+        return low, high
 
     def drawn(self, weights: npt.NDArray[np.float32]) -> Floats:
         """The quantile in each resample; NaN where no cluster was drawn."""
@@ -198,10 +208,7 @@ class _Curve:
         """Where a rising curve, known at the bins' upper edges, reaches a target, on a straight line within a bin."""
         place = min(max(int(np.searchsorted(curve, target)), 1), len(self.highs))
         before, after = curve[place - 1], curve[place]
-        if math.isinf(before) or math.isinf(after):
-            part = 0.0 if math.isinf(before) and not math.isinf(after) else 1.0
-        else:
-            part = min(max((target - before) / (after - before), 0.0), 1.0) if after > before else 0.5
+        part = min(max((target - before) / (after - before), 0.0), 1.0) if after > before else 0.5
         low, high = self.lows[place - 1], self.highs[place - 1]
         return float(low + (high - low) * part)
 
