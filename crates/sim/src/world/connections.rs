@@ -32,7 +32,7 @@ impl World {
             if self.options.capture {
                 let hosts = [0, 1].map(|side| self.types[side].host_of(number as u32));
                 let tuple = FourTuple::new(number as u32, hosts);
-                self.output.tuples.push(tuple);
+                self.recorder.output.tuples.push(tuple);
             }
         }
         self.add_machines();
@@ -228,6 +228,6 @@ impl World {
         rests
             && flow.under_way == 0
             && flow.final_times.is_some()
-            && (!self.changed.has(number) || !self.cell.samples.any())
+            && self.recorder.has_all_of(number)
     }
 }

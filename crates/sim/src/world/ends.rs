@@ -207,7 +207,8 @@ impl World {
         }
         if flow.final_times.is_none() && flow.apps.receiver.completed().is_some() {
             flow.complete(self.now_ns);
-            self.log_event(id.flow(), flow, "complete");
+            let recorder = &mut self.recorder;
+            recorder.log_event(self.now_ns, id.flow(), flow, "complete");
         }
     }
 
@@ -318,17 +319,6 @@ impl World {
         late.as_mut().expect("the host is late")
     }
 
-    /// An end has its turn, in which it may send.
-    #[inline]
-    fn turn_to(&mut self, id: EndpointId) {
-        if self.sends != id {
-            if unlikely(!self.out.is_empty()) {
-                self.turns.push((self.sends, self.out.len()));
-            }
-            self.sends = id;
-        }
-    }
-
     /// An end has its turn, with one thing to do.
     #[inline]
     pub(super) fn with_endpoint(
@@ -344,7 +334,7 @@ impl World {
     /// An end has its turn, in which it is called as often as need be.
     #[inline(always)]
     pub(super) fn begin(&mut self, id: EndpointId) -> Turn {
-        self.turn_to(id);
+        self.outbox.turn_to(id);
         let flow = self.conns.flows.remove(id.flow());
         self.begin_with(id, flow)
     }
@@ -378,7 +368,7 @@ impl World {
             now: &self.clocks[side as usize],
             host: &self.types[side as usize].tcp,
             slab: &mut self.conns.slab,
-            out: &mut self.out,
+            out: &mut self.outbox.handles,
             events: &mut self.log,
         }
     }
@@ -397,7 +387,7 @@ impl World {
     pub(super) fn end(&mut self, mut turn: Turn) {
         let id = turn.id;
         if id.side() == Side::Sender {
-            self.changed.insert(id.flow());
+            self.recorder.changed.insert(id.flow());
         }
         if unlikely(turn.tcp().is_done()) {
             self.on_end_done(id, &mut turn.flow);
@@ -413,7 +403,8 @@ impl World {
             if event == ASKS {
                 self.until_ns = 0;
             } else if id.side() == Side::Sender {
-                self.log_event(id.flow(), flow, event);
+                let recorder = &mut self.recorder;
+                recorder.log_event(self.now_ns, id.flow(), flow, event);
             }
         }
         self.log = log;
@@ -430,7 +421,8 @@ impl World {
             if !self.options.keep_connections {
                 self.closing.push(id.flow());
             }
-            self.log_event(id.flow(), flow, "closed");
+            let recorder = &mut self.recorder;
+            recorder.log_event(self.now_ns, id.flow(), flow, "closed");
         }
     }
 

@@ -259,7 +259,7 @@ impl World {
     #[inline(always)]
     fn begin_on(&mut self, id: EndpointId) -> (usize, Turn) {
         let flow = self.conns.flows.remove(id.flow());
-        (self.out.len(), self.begin_with(id, flow))
+        (self.outbox.handles.len(), self.begin_with(id, flow))
     }
 
     /// The end's turn is over: what it sent, from `first` on, leaves when the job is done.
@@ -277,7 +277,7 @@ impl World {
             by.core.charge(Cost::TimerArm, arms);
             by.counts.pacing_timer_arms += arms;
         }
-        if self.out.len() > first {
+        if self.outbox.handles.len() > first {
             self.sent_on(by, first, turn.id, &mut turn.flow);
         }
     }
@@ -290,12 +290,12 @@ impl World {
             self.change_tx_queue(queue, first, id, flow);
         }
         // Most of the time it is one packet.
-        let last = self.out.len() - 1;
+        let last = self.outbox.handles.len() - 1;
         for place in first..last {
             self.sent_before(by, place, id, flow);
         }
         self.sent_one(by, last, id, flow);
-        self.out.truncate(first);
+        self.outbox.handles.truncate(first);
     }
 
     #[inline(never)]
@@ -306,7 +306,7 @@ impl World {
     /// The job pays for a packet, which waits until it is done.
     #[inline(always)]
     fn sent_one(&mut self, by: &mut Processor, place: usize, id: EndpointId, flow: &mut Flow) {
-        let handle = self.out[place];
+        let handle = self.outbox.handles[place];
         let segment = self.conns.slab.get(handle);
         flow.under_way += u32::from(segment.packets);
         // The qdisc takes it when the job is done: until then it has what it had.

@@ -12,10 +12,9 @@ use knee_units::Nanos;
 use knee_units::rng::Stream;
 
 use crate::event::{EndpointId, EventQueue, Side, Target, Work};
-use crate::flow::FlowSet;
 use crate::host::{self, HostType, Late};
 use crate::machine::Machines;
-use crate::{Account, Options, Output, Progress, Rows, SimError};
+use crate::{Options, Output, Progress, Rows, SimError};
 use knee_tcp::Clock;
 use knee_tcp::segment::Segment;
 
@@ -38,9 +37,11 @@ mod records;
 
 use agent::Seat;
 pub use agent::{Sight, Truth};
+use out::Outbox;
 use passage::{Connections, Passage};
 pub use plan::algorithm_of;
 use plan::{Closing, Plan};
+use records::Recorder;
 
 /// One repetition of one cell, from its beginning to as far as it was taken.
 pub struct World {
@@ -69,21 +70,10 @@ pub struct World {
     seat: Option<Seat>,
     /// Of the hosts at both sides, as of the last turn of an end there.
     clocks: [Clock; 2],
-    /// Flows that changed since the last sample.
-    changed: FlowSet,
     unfinished: usize,
-    /// Since they were last taken.
-    rows: Rows,
-    /// All but rows.
-    output: Output,
-    /// What ends have sent and their hosts have not taken yet, ...
-    out: Vec<u32>,
-    /// ... the end that sends now, ...
-    sends: EndpointId,
-    /// ... and those that did before, each with where its part ends.
-    turns: Vec<(EndpointId, usize)>,
+    recorder: Recorder,
+    outbox: Outbox,
     // Scratch, kept to spare allocations.
-    numbers: Vec<u32>,
     log: Vec<&'static str>,
     latencies: Vec<Nanos>,
     held: Vec<(EndpointId, Segment)>,
@@ -103,7 +93,6 @@ impl World {
         let stream = |component: &str| Stream::new(seed, component);
         let plan = Plan::new(&cell, rep, options)?;
         let connections = plan.list.len();
-        let accounts = if options.accounts { connections } else { 0 };
         let types = [&cell.sender, &cell.receiver].map(|spec| HostType::new(spec, &cell));
         let crosses = host::crosses(&cell);
         let boot_ns = UPTIME_NS + cell.phase_ns(rep);
@@ -138,17 +127,9 @@ impl World {
             until_ns: boot_ns,
             seat,
             clocks: Default::default(),
-            changed: FlowSet::new(connections),
             unfinished: connections,
-            rows: Rows::default(),
-            output: Output {
-                accounts: vec![Account::default(); accounts],
-                ..Output::default()
-            },
-            out: Vec::new(),
-            sends: EndpointId::new(0, Side::Sender),
-            turns: Vec::new(),
-            numbers: Vec::new(),
+            recorder: Recorder::new(&cell, rep, boot_ns, connections, options.accounts),
+            outbox: Outbox::default(),
             log: Vec::new(),
             latencies: Vec::new(),
             held: Vec::new(),
@@ -196,7 +177,7 @@ impl World {
 
     /// The rows that nobody took, which may be taken.
     pub fn rows(&mut self) -> &mut Rows {
-        &mut self.rows
+        &mut self.recorder.rows
     }
 
     /// Has the duration passed, or is every flow's work complete?
@@ -240,7 +221,7 @@ impl World {
             until_progress -= 1;
             if until_progress == 0 {
                 until_progress = EVENTS_PER_PROGRESS;
-                if !progress(self.now(), &mut self.rows) {
+                if !progress(self.now(), &mut self.recorder.rows) {
                     return;
                 }
             }
@@ -262,7 +243,10 @@ impl World {
             };
             self.now_ns = at_ns;
             self.end_first_job(cpu);
-            debug_assert!(self.out.is_empty(), "a job's packets leave with it");
+            debug_assert!(
+                self.outbox.handles.is_empty(),
+                "a job's packets leave with it"
+            );
             if !self.events.has_end() {
                 break;
             }

@@ -8,11 +8,54 @@ use knee_units::Nanos;
 use super::World;
 use crate::event::{EndpointId, HostId, Side, Target, Work};
 
+/// What ends have sent and their hosts have not taken yet.
+pub(super) struct Outbox {
+    pub handles: Vec<u32>,
+    /// The end that sends now, ...
+    sends: EndpointId,
+    /// ... and those that did before, each with where its part ends.
+    turns: Vec<(EndpointId, usize)>,
+}
+
+impl Default for Outbox {
+    fn default() -> Outbox {
+        Outbox {
+            handles: Vec::new(),
+            sends: EndpointId::new(0, Side::Sender),
+            turns: Vec::new(),
+        }
+    }
+}
+
+impl Outbox {
+    /// An end has its turn, in which it may send.
+    #[inline]
+    pub fn turn_to(&mut self, id: EndpointId) {
+        if self.sends != id {
+            if unlikely(!self.handles.is_empty()) {
+                self.turns.push((self.sends, self.handles.len()));
+            }
+            self.sends = id;
+        }
+    }
+
+    /// One packet of one end, if that is all.
+    #[inline(always)]
+    fn take_only(&mut self) -> Option<(EndpointId, u32)> {
+        let ([handle], []) = (&self.handles[..], &self.turns[..]) else {
+            return None;
+        };
+        let only = (self.sends, *handle);
+        self.handles.clear();
+        Some(only)
+    }
+}
+
 impl World {
     /// The host of the end that has sent takes what it sent.
     #[inline(always)]
     pub(super) fn send_out(&mut self) {
-        if !self.out.is_empty() {
+        if !self.outbox.handles.is_empty() {
             self.take_sent();
         }
     }
@@ -20,9 +63,7 @@ impl World {
     #[inline(always)]
     fn take_sent(&mut self) {
         // One packet of one end is what there is most of the time.
-        if let ([handle], []) = (&self.out[..], &self.turns[..]) {
-            let (from, handle) = (self.sends, *handle);
-            self.out.clear();
+        if let Some((from, handle)) = self.outbox.take_only() {
             let segment = self.conns.slab.get(handle);
             let (packets, departure_ns) = (segment.packets, segment.departure_ns);
             self.conns.flows[from.flow() as usize].under_way += u32::from(packets);
@@ -33,22 +74,21 @@ impl World {
 
     #[inline(never)]
     fn take_all_sent(&mut self) {
-        let mut out = std::mem::take(&mut self.out);
-        let mut turns = std::mem::take(&mut self.turns);
-        turns.push((self.sends, out.len()));
+        let mut outbox = std::mem::take(&mut self.outbox);
+        outbox.turns.push((outbox.sends, outbox.handles.len()));
         let mut begin = 0;
-        for (from, end) in turns.drain(..) {
-            let sent = out[begin..end].iter();
+        for (from, end) in outbox.turns.drain(..) {
+            let sent = outbox.handles[begin..end].iter();
             let sent = sent.map(|&handle| u32::from(self.conns.slab.get(handle).packets));
             self.conns.flows[from.flow() as usize].under_way += sent.sum::<u32>();
-            for &handle in &out[begin..end] {
+            for &handle in &outbox.handles[begin..end] {
                 let departure_ns = self.conns.slab.get(handle).departure_ns;
                 self.take(from, handle, departure_ns);
             }
             begin = end;
         }
-        out.clear();
-        (self.out, self.turns) = (out, turns);
+        outbox.handles.clear();
+        self.outbox = outbox;
     }
 
     #[inline(always)]
@@ -151,7 +191,7 @@ impl World {
         let segment = self.conns.slab.get(handle);
         let pkts = u32::from(segment.packets);
         if is_data && segment.payload_bytes > 0 {
-            self.output.data_packets += u64::from(pkts);
+            self.recorder.output.data_packets += u64::from(pkts);
         }
         let to = from.side().other();
         let way = &mut self.ways[to as usize];

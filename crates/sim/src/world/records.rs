@@ -3,45 +3,125 @@
 use std::ops::Range;
 
 use knee_path::sink::Passing;
+use knee_scenario::Cell;
 use knee_tables::{Event, KeptSamples, QueueSample, Samples, Table, position};
-use knee_units::Nanos;
 
 use super::World;
 use crate::event::Side;
-use crate::flow::{Flow, RowId};
+use crate::flow::{Flow, FlowSet, Flows, RowId};
 use crate::{Account, CapturedPacket, Output, Rows};
 use knee_tcp::segment::Segment;
 use knee_tcp::{HostConf, Limit};
 
-impl World {
-    fn t_ns(&self) -> i64 {
-        (self.now_ns - self.boot_ns) as i64
+/// What a run leaves so far.
+pub(super) struct Recorder {
+    /// Of the cell, and of the repetition.
+    id: (i32, i32),
+    boot_ns: u64,
+    /// Columns of `samples` that are kept.
+    kept: KeptSamples,
+    /// Flows that changed since the last sample.
+    pub changed: FlowSet,
+    /// Since they were last taken.
+    pub rows: Rows,
+    /// All but rows.
+    pub output: Output,
+    /// Scratch, kept to spare allocations.
+    numbers: Vec<u32>,
+}
+
+impl Recorder {
+    pub fn new(
+        cell: &Cell,
+        rep: u32,
+        boot_ns: u64,
+        connections: usize,
+        accounts: bool,
+    ) -> Recorder {
+        let accounts = if accounts { connections } else { 0 };
+        Recorder {
+            id: (cell.index as i32, rep as i32),
+            boot_ns,
+            kept: cell.samples,
+            changed: FlowSet::new(connections),
+            rows: Rows::default(),
+            output: Output {
+                accounts: vec![Account::default(); accounts],
+                ..Output::default()
+            },
+            numbers: Vec::new(),
+        }
     }
 
-    /// Records a packet at the sender's interface.
-    pub(super) fn capture(&mut self, flow: u32, outbound: bool, segment: &Segment) {
-        let t = Nanos(self.now_ns - self.boot_ns);
-        let origin = if outbound {
-            &self.types[0].tcp
-        } else {
-            &self.types[1].tcp
-        };
-        self.output
-            .capture
-            .push(CapturedPacket::new(t, flow, outbound, segment, origin));
+    /// Cell, repetition and time of a row.
+    pub fn at(&self, now_ns: u64) -> (i32, i32, i64) {
+        let (cell, rep) = self.id;
+        (cell, rep, (now_ns - self.boot_ns) as i64)
     }
 
-    pub(super) fn log_event(&mut self, number: u32, flow: &Flow, event: &'static str) {
+    /// Is there nothing of a flow that the next sample would have?
+    pub fn has_all_of(&self, number: u32) -> bool {
+        !self.changed.has(number) || !self.kept.any()
+    }
+
+    pub fn log_event(&mut self, now_ns: u64, number: u32, flow: &Flow, event: &'static str) {
         let cc = &flow.ends[0].tcp.cc;
+        let (cell, rep, t_ns) = self.at(now_ns);
         self.rows.events.push(Event {
-            cell: self.cell.index as i32,
-            rep: self.rep as i32,
-            t_ns: (self.now_ns - self.boot_ns) as i64,
+            cell,
+            rep,
+            t_ns,
             flow: number as i32,
             event,
             snd_cwnd: Some(cc.snd_cwnd.into()),
             snd_ssthresh: Some(cc.snd_ssthresh.into()),
         });
+    }
+
+    fn sample_queues(&mut self, now_ns: u64, queues: impl Iterator<Item = QueueSample>) {
+        let (cell, rep, t_ns) = self.at(now_ns);
+        for row in queues {
+            self.rows.queue.push(QueueSample {
+                cell,
+                rep,
+                t_ns,
+                ..row
+            });
+        }
+    }
+
+    /// The flows that changed.
+    fn sample_flows(&mut self, now_ns: u64, flows: &Flows, conf: &HostConf) {
+        let id = self.at(now_ns);
+        // In flow order, so that tables do not depend on who moved first.
+        let mut numbers = std::mem::take(&mut self.numbers);
+        self.changed.drain(|number| numbers.push(number));
+        // Without a column to keep there are no rows.
+        if !self.kept.any() {
+            numbers.clear();
+        }
+        for (place, &number) in numbers.iter().enumerate() {
+            if let Some(&soon) = numbers.get(place + 2) {
+                flows[soon as usize].fetch_sampled();
+            }
+            let (samples, flow) = (&mut self.rows.samples, &flows[number as usize]);
+            push_sample(samples, self.kept, flow, conf, now_ns, (id, number as i32));
+        }
+        numbers.clear();
+        self.numbers = numbers;
+    }
+}
+
+impl World {
+    /// Records a packet at the sender's interface.
+    fn capture(&mut self, flow: u32, outbound: bool, segment: &Segment) {
+        let origin = if outbound {
+            &self.types[0].tcp
+        } else {
+            &self.types[1].tcp
+        };
+        let packet = CapturedPacket::new(self.now(), flow, outbound, segment, origin);
+        self.recorder.output.capture.push(packet);
     }
 
     #[cold]
@@ -72,37 +152,9 @@ impl World {
     }
 
     pub(super) fn sample(&mut self) {
-        let (cell, rep, t_ns) = (self.cell.index as i32, self.rep as i32, self.t_ns());
-        for row in self.ways[Side::Receiver as usize].sample(self.now_ns) {
-            self.rows.queue.push(QueueSample {
-                cell,
-                rep,
-                t_ns,
-                ..row
-            });
-        }
-        // In flow order, so that tables do not depend on who moved first.
-        let mut numbers = std::mem::take(&mut self.numbers);
-        self.changed.drain(|number| numbers.push(number));
-        // Without a column to keep there are no rows.
-        if !self.cell.samples.any() {
-            numbers.clear();
-        }
-        for (place, &number) in numbers.iter().enumerate() {
-            if let Some(&soon) = numbers.get(place + 2) {
-                self.conns.flows[soon as usize].fetch_sampled();
-            }
-            push_sample(
-                &mut self.rows.samples,
-                self.cell.samples,
-                &self.conns.flows[number as usize],
-                &self.types[0].tcp,
-                self.now_ns,
-                (cell, rep, t_ns, number as i32),
-            );
-        }
-        numbers.clear();
-        self.numbers = numbers;
+        let (now_ns, recorder) = (self.now_ns, &mut self.recorder);
+        recorder.sample_queues(now_ns, self.ways[Side::Receiver as usize].sample(now_ns));
+        recorder.sample_flows(now_ns, &self.conns.flows, &self.types[0].tcp);
         self.sample_cpus();
         self.look_at_processors();
     }
@@ -152,7 +204,7 @@ impl World {
             events,
             cpu,
             host_costs,
-        } = self.rows;
+        } = self.recorder.rows;
         // Those that were over came before.
         if !flows.flow.is_sorted() {
             let mut order: Vec<u32> = (0..flows.flow.len() as u32).collect();
@@ -166,7 +218,7 @@ impl World {
             events,
             cpu,
             host_costs,
-            ..self.output
+            ..self.recorder.output
         }
     }
 
@@ -183,13 +235,14 @@ impl World {
             written_bytes: sender.written_bytes(),
             read_bytes: receiver.bytes_read(),
         };
-        if let Some(place) = self.output.accounts.get_mut(number as usize) {
+        if let Some(place) = self.recorder.output.accounts.get_mut(number as usize) {
             *place = account;
         }
         let spec = &self.cell.flows[flow.group as usize];
+        let (cell, rep, _) = self.recorder.at(self.now_ns);
         let id = RowId {
-            cell: self.cell.index as i32,
-            rep: self.rep as i32,
+            cell,
+            rep,
             flow: number as i32,
             name: &spec.name,
             algorithm: &spec.algorithm,
@@ -199,7 +252,7 @@ impl World {
                 .and_then(|bytes| self.cell.least_completion(spec, bytes.get())),
             boot_ns: self.boot_ns,
         };
-        self.rows.flows.push(flow.row(id, self.now_ns));
+        self.recorder.rows.flows.push(flow.row(id, self.now_ns));
     }
 }
 
@@ -222,7 +275,7 @@ fn push_sample(
     flow: &Flow,
     conf: &HostConf,
     now_ns: u64,
-    (cell, rep, t_ns, number): (i32, i32, i64, i32),
+    ((cell, rep, t_ns), number): ((i32, i32, i64), i32),
 ) {
     let tcp = &flow.ends[0].tcp;
     let (cc, counters, flight) = (&tcp.cc, &tcp.counters, tcp.board().flight());

@@ -86,7 +86,7 @@ impl World {
             return self.sleeps_then(by, thread);
         };
         // Its thread is awake, so that nobody else has to do with that.
-        let first = self.out.len();
+        let first = self.outbox.handles.len();
         let mut turn = self.begin_with(id, flow);
         turn.flow.end(id.side()).app_wakes_ns = NEVER;
         // Without a branch, after which there would be two places of an end to tell apart.
@@ -178,7 +178,7 @@ impl World {
         let skbs = u64::from(std::mem::take(&mut end.unread_skbs));
         let is_far = end.cpu != by.number;
         let bytes = end.tcp.read(&mut self.cx(id.side()));
-        if self.out.len() > first {
+        if self.outbox.handles.len() > first {
             self.called(id, &mut turn.flow);
         }
         let calls = 1 + match bytes <= read_bytes {

@@ -22,7 +22,7 @@ impl World {
         if end.tx_queue == queue {
             return;
         }
-        let sent = self.out[first..].iter();
+        let sent = self.outbox.handles[first..].iter();
         let has_data = |handle: &&u32| self.conns.slab.get(**handle).payload_bytes > 0;
         let is_acked = end.tcp.skbs_out() <= sent.filter(has_data).count() as u64;
         let unreported = &self.machines.tx[end.tx_queue as usize].unreported;

@@ -380,7 +380,7 @@ impl World {
                 .insert(to.flow(), ManuallyDrop::into_inner(turn.flow));
             return self.wait_for_socket(by, to, handle, packets);
         }
-        let first = self.out.len();
+        let first = self.outbox.handles.len();
         let segment = self.conns.slab.take(handle, packets);
         let has_data = segment.payload_bytes > 0;
         turn.flow.under_way -= u32::from(segment.packets);

@@ -32,7 +32,7 @@ impl World {
     #[inline(never)]
     fn sample_cpus_now(&mut self) {
         self.machines.next_rows_ns = self.now_ns + CPU_INTERVAL_NS;
-        let t_ns = (self.now_ns - self.boot_ns) as i64;
+        let (cell, rep, t_ns) = self.recorder.at(self.now_ns);
         for cpu in 0..self.machines.cpus.count() {
             let machine = self.machines.cpus[cpu].machine;
             let of = &self.machines.list[machine as usize];
@@ -42,9 +42,9 @@ impl World {
                 _ => format!("{label}/cpu{number}"),
             };
             let spent = self.machines.cpus[cpu].core.spent();
-            self.rows.cpu.push(CpuSample {
-                cell: self.cell.index as i32,
-                rep: self.rep as i32,
+            self.recorder.rows.cpu.push(CpuSample {
+                cell,
+                rep,
                 t_ns,
                 name,
                 run_us: (spent.busy_ns() + spent.other_ns) as i64 / 1_000,
@@ -60,7 +60,7 @@ impl World {
     pub(in crate::world) fn record_machines(&mut self) {
         self.count_polling();
         let machines = std::mem::take(&mut self.machines);
-        let (cell, rep) = (self.cell.index as i32, self.rep as i32);
+        let (cell, rep, _) = self.recorder.at(self.now_ns);
         let (counts_before, spent_before) = &machines.at_warm;
         for side in [Side::Sender, Side::Receiver] {
             let of_side = |machine: &u32| machines.list[*machine as usize].side == side;
@@ -88,7 +88,7 @@ impl World {
                     *ns += spent.on_ns(position) - before.on_ns(position);
                 }
             }
-            let rows = &mut self.rows.host_costs;
+            let rows = &mut self.recorder.rows.host_costs;
             for (name, count) in sums {
                 rows.count(cell, rep, label, name, count as i64);
             }
