@@ -204,9 +204,53 @@ def test_one_repetition_decides_nothing(tmp_path: Path) -> None:
 
 def test_a_value_that_one_repetition_lacks_is_no_difference(tmp_path: Path) -> None:
     row = suite.find(str(tmp_path / suite_of(tmp_path, TWO))).rows[0]
-    some = np.array([1.0, 1.0, 1.0, math.nan])
-    assert judging._change(row, {}, some, np.ones(4)).verdict == "undecided"
-    assert judging._change(row, {}, np.full(4, math.nan), np.ones(4)).verdict == "worse"
+    some, none, ones = (
+        Quantity.of_metric("pct", values)
+        for values in (np.array([1.0, 1.0, 1.0, math.nan]), np.full(4, math.nan), np.ones(4))
+    )
+    assert judging._change(row, {}, some, ones).verdict == "undecided"
+    assert judging._change(row, {}, none, ones).verdict == "worse"
+    grown = judging._change(row, {}, ones, Quantity.of_metric("pct", np.zeros(4)))
+    assert grown.told.startswith(f"{row.measure} 1.00 % instead of 0 %"), grown.told
+
+
+UNFINISHED = """
+[[row]]
+name     = "unfinished"
+question = "Is a transfer as fast?"
+measure  = "old.completion_us_p50"
+better   = "less"
+harm     = "old"
+scenario = '''
+duration = "3s"
+warmup   = "1s"
+repeat   = 3
+[path]
+rate   = "2Mbit/s"
+rtt    = "100ms"
+buffer = "1bdp"
+loss   = "3%"
+[[flow]]
+name      = "old"
+algorithm = "BASE"
+workload  = "transfer"
+bytes     = "200kB"
+[[flow]]
+name      = "new"
+algorithm = "NEW"
+'''
+"""
+
+
+def test_a_transfer_that_one_repetition_does_not_complete_decides_nothing(tmp_path: Path) -> None:
+    text = TWO[: TWO.index("[[row]]")] + UNFINISHED
+    row = gated(tmp_path, "bbr1", "--against", "cubic", text=text)[1]["rows"][0]
+    assert row["change"] == "undecided"
+    assert row["changes"][0]["text"].endswith("has no value in 1 of 3 repetitions, with the base in 0")
+    [harm] = [one for one in row["harm"] if one["metric"] == "completion"]
+    assert harm["verdict"] == "undecided" and 0 < harm["new"]["mean"] < 1
+    # A share is from 0 to 1, and so is its interval.
+    assert 0 <= harm["new"]["low"] < harm["new"]["high"] <= 1
 
 
 BY_HARM = """

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tcpknee import _core, human
+from tcpknee import _core
 from tcpknee.errors import AlgorithmFailed, EngineError, ScenarioError
 from tcpknee.evidence import expect, metrics, written
 from tcpknee.evidence.expressions import Node, Place, Problem, Quantity, Term, parse, parse_value, terms_in, terms_of
@@ -415,8 +415,9 @@ class Gate:
             pairs = [pair for pair in pairs if 'run="' not in pair[0]]
         limits = [_limit(pair, runs) for pair in pairs]
         beside = "base" in runs.runs
-        changes = _changes(row, runs) if row.measure and beside else []
-        harms = _harms(row, runs) if row.harm and beside and "alone" in runs.runs else []
+        each = replace(runs, runs={name: replace(one, each=True) for name, one in runs.runs.items()})
+        changes = _changes(row, each) if row.measure and beside else []
+        harms = _harms(row, each) if row.harm and beside and "alone" in runs.runs else []
         found = replace(asked, limits=limits, changes=changes, harms=harms)
         if not beside and not limits:
             return found
@@ -533,7 +534,7 @@ def _changes(row: Row, runs: OfRuns) -> list[Change]:
     found = []
     for place in runs.places(terms_in(node)):
         new, base = runs.value(node, place), others.value(node, place)
-        change = _change(row, place, new.values, base.values)
+        change = _change(row, place, new, base)
         found.append(replace(change, asked=_asked(row, base)))
     return sorted(found, key=lambda one: (_WORST[one.verdict], one.found.mean if one.found else -math.inf))
 
@@ -556,7 +557,8 @@ def _asked(row: Row, base: Quantity) -> str:
     return _bound(row.measure, sign, base, base.values * share)
 
 
-def _change(row: Row, place: Mapping[str, str], new: Floats, base: Floats) -> Change:
+def _change(row: Row, place: Mapping[str, str], of_new: Quantity, of_base: Quantity) -> Change:
+    new, base = of_new.values, of_base.values
     missing = [np.isnan(values) for values in (new, base)]
     known = ~missing[0] & ~missing[1]
     counts = [int(one.sum()) for one in missing]
@@ -577,7 +579,8 @@ def _change(row: Row, place: Mapping[str, str], new: Floats, base: Floats) -> Ch
         largest = max(float(np.abs(new).mean()), float(np.abs(base).mean())) or 1.0
         step = estimate((new - base) / largest)
         assert step is not None
-        told = f"{human.digits(float(new.mean()))} instead of {human.digits(float(base.mean()))}"
+        both = (replace(of_new, values=new), replace(of_base, values=base))
+        told = " instead of ".join(expect.shown_as_text(one) for one in both)
         found = step.map(lambda value: 1 + sign * value)
     verdict, low, high = UNDECIDED, found.low, found.high
     if low is None or high is None:
@@ -612,7 +615,7 @@ def _harmed(term: Term, place: Place, of: Mapping[str, Quantity]) -> Harm:
     better = metrics.BY_NAME[term.metric].better
     alone, new, base = (of[run].values for run in ("alone", "new", "base"))
     shares = [_harm(values, alone, better) for values in (new, base)]
-    of_new = estimate(shares[0])
+    of_new = estimate(shares[0], (0.0, 1.0))
     assert of_new is not None, "the flow has it alone"
     if better > 0:
         values, allowed = "", base - HARM_MARGIN * alone
@@ -627,7 +630,9 @@ def _harmed(term: Term, place: Place, of: Mapping[str, Quantity]) -> Harm:
     if gone[0].any():
         words.append(_decided(estimate(gone[0] - gone[1])))
     bound = _bound(str(term), ">=" if better > 0 else "<=", of["base"], allowed)
-    return Harm(label, place, of_new, estimate(shares[1]), min(words, key=_ORDER.__getitem__), values, bound)
+    return Harm(
+        label, place, of_new, estimate(shares[1], (0.0, 1.0)), min(words, key=_ORDER.__getitem__), values, bound
+    )
 
 
 def _decided(excess: Estimate | None) -> str:

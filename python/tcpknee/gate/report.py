@@ -61,7 +61,11 @@ def verdict(found: Sequence[Judged], *, by_criteria: bool) -> tuple[bool, str]:
         return False, f"Not passed: {'; '.join(said)}."
     undecided = [one.row.name for one in found if UNDECIDED in (one.verdict, one.change)]
     rest = f" Undecided: {', '.join(undecided)}." if undecided else ""
-    return True, f"Passed: no row is worse than the base{' or not ok' if by_criteria else ''}.{rest}"
+    stressed = [one.row.name for one in found if one.row.stress and (one.change == WORSE or one.verdict == NOT_OK)]
+    which = "no row that decides" if stressed else "no row"
+    if stressed:
+        rest = f" Under stress, which never decides alone: {', '.join(stressed)}.{rest}"
+    return True, f"Passed: {which} is worse than the base{' or not ok' if by_criteria else ''}.{rest}"
 
 
 def _why(one: Judged, by_criteria: bool) -> str:

@@ -104,6 +104,7 @@ def groups(meta: Mapping[str, Any]) -> list[Group]:
             axes={},
             reps=np.empty(0, dtype=np.int64),
             values={},
+            each={},
             metrics=row.metrics,
             limited_by={},
         )

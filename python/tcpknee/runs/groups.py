@@ -23,7 +23,8 @@ Indices = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Part:
-    """One group of one cell (or, with group -1, the whole cell), its values by repetition."""
+    """One group of one cell (or, with group -1, the whole cell), its values by repetition. A percentile of times that
+    falls on a transfer which is not complete is infinite."""
 
     cell: int
     group: int
@@ -174,19 +175,12 @@ class _Rows:
         return (transfer_bytes >= sizes.low) & (transfer_bytes < sizes.high)
 
     def _percentile(self, values: Floats, within: npt.NDArray[np.bool_], percent: float) -> Floats:
-        """Linear between order statistics. What is not complete is later than all that is, so a percentile that
-        falls on it is unknown, and so it is in the other repetitions of the group: those that tell it are the better
-        ones."""
+        """Linear between order statistics. What is not complete is later than all that is: a percentile that falls on
+        it is infinite."""
         result = np.full(len(self.starts), np.nan)
         late = np.where(np.isnan(values), np.inf, values)
-        counts, known = (self.sum(some.astype(np.float64)) for some in (within, within & np.isfinite(late)))
-        for first, end in runs(*self.keys[:2]):
-            if not known[first:end].any():
-                continue
-            positions = first + np.flatnonzero(counts[first:end])
-            found = [self._percentile_of(late, within, int(position), percent) for position in positions]
-            if np.isfinite(found).all():
-                result[positions] = found
+        for position in np.flatnonzero(self.sum(within.astype(np.float64))):
+            result[position] = self._percentile_of(late, within, int(position), percent)
         return result
 
     def _percentile_of(self, late: Floats, within: npt.NDArray[np.bool_], position: int, percent: float) -> float:

@@ -40,7 +40,8 @@ REPETITION = Unit("repetition", "repetitions")
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """One `[[flow]]` table in one cell: its metrics, and their values by repetition (NaN: does not apply there)."""
+    """One `[[flow]]` table in one cell: its metrics, and their values by repetition (NaN: does not apply there). `each`
+    has also those of percentiles that other repetitions lack."""
 
     cell: int
     group: int
@@ -51,6 +52,7 @@ class Group:
     axes: Mapping[str, str]
     reps: npt.NDArray[np.int64]
     values: Mapping[str, Floats]
+    each: Mapping[str, Floats]
     metrics: Mapping[str, Estimate]
     limited_by: Mapping[str, Estimate]
 
@@ -223,9 +225,8 @@ def _labels(a: Group, b: Group, *, shared: bool) -> tuple[str, str]:
 
 def _group(cell: Mapping[str, Any], part: groups.Part) -> Group:
     spec: Mapping[str, Any] = next((flow for flow in cell["flows"] if flow["group"] == part.group), {})
-    estimates = {
-        name: estimate(values, BY_NAME[name].bounds) for name, values in part.values.items() if name in BY_NAME
-    }
+    told = {name: _of_all(values) for name, values in part.values.items()}
+    estimates = {name: estimate(values, BY_NAME[name].bounds) for name, values in told.items() if name in BY_NAME}
     shares = {limit: estimate(part.values[f"limited_by.{limit}"], (0.0, 1.0)) for limit in LIMITED_BY}
     return Group(
         cell=part.cell,
@@ -236,10 +237,17 @@ def _group(cell: Mapping[str, Any], part: groups.Part) -> Group:
         count=int(spec.get("count", 1)),
         axes=dict(cell["axes"]),
         reps=part.reps,
-        values=part.values,
+        values=told,
+        each={name: np.where(np.isinf(values), np.nan, values) for name, values in part.values.items()},
         metrics={name: found for name, found in estimates.items() if found is not None},
         limited_by={limit: found for limit, found in shares.items() if found is not None},
     )
+
+
+def _of_all(values: Floats) -> Floats:
+    """What falls on a transfer that is not complete in one repetition is told of none: those that have it are the
+    better ones."""
+    return np.full_like(values, np.nan) if np.isinf(values).any() else values
 
 
 def _total(cell: Mapping[str, Any], part: groups.Part) -> Total:

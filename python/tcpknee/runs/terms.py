@@ -25,10 +25,11 @@ _OF_FLOW = re.compile(r"flow\.(\d+)\.(?:algorithm|name)")
 @dataclass(frozen=True, eq=False)
 class OfCells:
     """Terms as a scenario means them: names are flows or algorithms, axes are those of its cells. `summary` has their
-    values; None before the run."""
+    values; None before the run. `each`: values of a repetition count that others lack."""
 
     cells: Sequence[Mapping[str, Any]]
     summary: Summary | None = None
+    each: bool = False
 
     @property
     def unit(self) -> Unit:
@@ -157,7 +158,8 @@ class OfCells:
         found = self._rows.get(self.find(term, place))
         series = np.full(self._repeat, np.nan)
         if found is not None:
-            series[found.reps] = found.values[name]
+            own = found.each if self.each and isinstance(found, Group) else found.values
+            series[found.reps] = own[name]
         return Quantity.of_metric(kind_of(term), series)
 
 
