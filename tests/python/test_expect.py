@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -356,7 +357,8 @@ def test_only_a_percentage_over_a_number_stays_a_percentage() -> None:
 
 def test_a_quotient_is_of_two_that_are_measured_in_one_unit() -> None:
     one = np.ones(1)
-    rate, amount = (Quantity(one, bits=1, seconds=seconds, measured=True) for seconds in (-1, 0))
+    made = partial(Quantity, one, bits=1, measured=True, bounds=(0.0, np.inf))
+    rate, amount = (made(seconds=seconds) for seconds in (-1, 0))
     figure = Quantity(one, bits=1, seconds=-1)
     assert rate.over(rate).quotient
     assert not any(a.over(b).quotient for a, b in ((rate, figure), (figure, rate), (rate, amount), (figure, figure)))
@@ -391,3 +393,17 @@ def test_a_measured_side_that_is_the_same_in_every_repetition_is_no_number() -> 
     table, cells = compared({"cubic": [1e6, 1e6, 1e6], "bbr1": [2e6, 3e6, 4e6]})
     found = outcome("bbr1.goodput > cubic.goodput", summarise(table, None, cells), cells)
     assert found.detail.startswith("left - right is ")
+
+
+def test_what_may_be_below_0_is_no_quotient_of_logarithms() -> None:
+    """Of differences that are all above 0 by chance a mean of logarithms would say that the difference is."""
+    a, b = (Quantity.of_metric("rate", np.array(values)) for values in ([3e6, 5e6, 2.1e6], [2e6, 2e6, 2e6]))
+    share = a.minus(b).over(b)
+    assert not share.quotient and not share.over(Quantity(np.array([2.0]), bare=True)).quotient
+    found = share.estimate()
+    assert found is not None and found.low is not None
+    assert (found.mean, found.low < 0) == (pytest.approx(0.6833, rel=1e-3), True)
+    twice = Quantity(np.array([2.0]), bare=True)
+    assert all(
+        one.quotient for one in (a.over(b), a.plus(b, 1).over(b), a.times(twice).over(b), a.over(b).times(twice))
+    )

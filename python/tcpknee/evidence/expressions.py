@@ -76,12 +76,21 @@ class Quantity:
         kinds = {(1, -1): ("rate", 1.0), (0, 1): ("time", 1e6), (1, 0): ("bytes", 0.125), (0, -1): ("per_sec", 1.0)}
         return kinds.get((self.bits, self.seconds), ("", 1.0))
 
+    @property
+    def _never_below_0(self) -> bool:
+        return bool(self.bounds[0] >= 0 if self.measured else np.all(self.values >= 0))
+
+    def _bounds_with(self, other: Quantity) -> tuple[float, float]:
+        """What a sum, a product or a quotient with it can be."""
+        return (0.0, float("inf")) if self._never_below_0 and other._never_below_0 else stats.UNBOUNDED
+
     def minus(self, other: Quantity) -> Quantity:
         return self._alike(other, self.values - other.values, "compared with")
 
     def plus(self, other: Quantity, sign: int) -> Quantity:
         word = "added to" if sign > 0 else "subtracted with"
-        return self._alike(other, self.values + sign * other.values, word)
+        found = self._alike(other, self.values + sign * other.values, word)
+        return replace(found, bounds=self._bounds_with(other)) if sign > 0 else found
 
     def times(self, other: Quantity) -> Quantity:
         return Quantity(
@@ -92,6 +101,7 @@ class Quantity:
             bare=self.bare and other.bare,
             measured=self.measured or other.measured,
             quotient=(self.quotient and not other.measured) or (other.quotient and not self.measured),
+            bounds=self._bounds_with(other),
         )
 
     def over(self, other: Quantity) -> Quantity:
@@ -99,6 +109,8 @@ class Quantity:
             ratio = self.values / other.values
         # x / 0 has no value in that unit.
         ratio = np.where(np.isfinite(ratio), ratio, np.nan)
+        # Of what may be below 0, as a difference may, logarithms have no mean.
+        is_quotient = self._never_below_0 and other._never_below_0
         return Quantity(
             ratio,
             self.bits - other.bits,
@@ -106,9 +118,13 @@ class Quantity:
             percent=self.percent and other.bare,
             bare=self.bare and other.bare,
             measured=self.measured or other.measured,
-            quotient=(self.measured and other.measured and (self.bits, self.seconds) == (other.bits, other.seconds))
-            or (self.quotient and not other.measured)
-            or (other.quotient and not self.measured),
+            quotient=is_quotient
+            and (
+                (self.measured and other.measured and (self.bits, self.seconds) == (other.bits, other.seconds))
+                or (self.quotient and not other.measured)
+                or (other.quotient and not self.measured)
+            ),
+            bounds=self._bounds_with(other),
         )
 
     def negative(self) -> Quantity:
