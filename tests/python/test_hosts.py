@@ -14,7 +14,7 @@ from tcpknee.errors import UsageError
 from tcpknee.runs import api, hosts, measuring
 from tcpknee.runs.groups import Part
 
-CELLS = {0: {"index": 0, "warmup_ns": 1_000_000_000}}
+CELLS = {0: {"index": 0, "warmup_ns": 1_000_000_000, "duration_ns": 3_000_000_000}}
 
 
 def part(group: int, **values: float) -> Part:
@@ -45,8 +45,10 @@ def counted(**counters: int) -> pa.Table:
     )
 
 
-def added(cpu: pa.Table | None, costs: pa.Table | None, requests: float = float("nan")) -> dict[str, Any]:
-    totals = [part(-1, goodput_bits_per_sec=8e6)]
+def added(
+    cpu: pa.Table | None, costs: pa.Table | None, requests: float = np.nan, answered: float = np.nan
+) -> dict[str, Any]:
+    totals = [part(-1, delivered_bytes=2e6, answered=answered)]
     (found,) = hosts.added(totals, [part(0, requests_per_sec=requests)], CELLS, cpu, costs)
     return {name: float(values[0]) for name, values in found.values.items()}
 
@@ -78,8 +80,16 @@ def test_time_per_byte_is_of_the_hosts_threads_and_of_interrupts_after_the_warm_
     assert np.isnan(found["cpu_ns_per_request"])
 
 
-def test_time_per_request_is_of_all_groups_requests() -> None:
-    assert added(cpu(ROWS), None, requests=1_000.0)["cpu_ns_per_request"] == pytest.approx(70e6 / 1_000)
+def test_time_per_request_is_of_those_answered_meanwhile() -> None:
+    # What programs print is a rate: of the 2 s.
+    assert added(cpu(ROWS), None, requests=1_000.0)["cpu_ns_per_request"] == pytest.approx(140e6 / 2_000)
+    # Flows that were done after 0.1 s know how many there were.
+    assert added(cpu(ROWS), None, requests=1_000.0, answered=100)["cpu_ns_per_request"] == pytest.approx(140e6 / 100)
+
+
+def test_other_work_on_processors_of_the_model_is_not_the_hosts() -> None:
+    found = added(cpu(ROWS), counted(cpu_ns=1_000_000, data_skbs_sent=1, acks_sent=0))
+    assert found["cpu_ns_per_byte"] == pytest.approx(0.5)
 
 
 def test_a_repetition_that_ended_within_its_warm_up_has_no_share() -> None:

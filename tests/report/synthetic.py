@@ -228,7 +228,7 @@ def _cell(
             "queue_delay_us_mean": float(waiting.mean() * 1e3),
             "snd_cwnd_mean": float(cwnd.mean()), "inflight_mean": float(cwnd.mean()),
             **{f"{key}_limited_us": int(part * life_us) for key, part in spent.items()},
-            "requests": 1000 if asks else None, "requests_per_sec": 50.0 if asks else None,
+            "requests": 833 if asks else None, "requests_per_sec": 50.0 if asks else None,
             **{f"latency_us_{p}": latency * f * rng.normal(1, 0.03) if asks else None
                for p, f in (("p50", 1.0), ("p95", 1.4), ("p99", 2.2))},
         }  # fmt: skip

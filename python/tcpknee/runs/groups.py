@@ -76,7 +76,8 @@ def of_cells(
     queue: Iterable[pa.RecordBatch] | None,
     cells: Mapping[int, Mapping[str, Any]],
 ) -> list[Part]:
-    """Every cell, in order: total goodput, `utilisation` of a limited link, and `jain` where flows are several."""
+    """Every cell, in order: total goodput, `utilisation` of a limited link, `jain` where flows are several, and the
+    `delivered_bytes` and `answered` requests from the end of the warm-up on."""
     rows = _Rows(flows, ("cell", "rep"))
     if not rows.starts.size:
         return []
@@ -88,6 +89,11 @@ def of_cells(
     total, squares = rows.sum(carried), rows.sum(shares**2)
     with np.errstate(divide="ignore", invalid="ignore"):
         jain = np.where((members > 1) & (squares > 0), rows.sum(shares) ** 2 / (members * squares), np.nan)
+    delivered = rows.sum(goodput * _steady(rows, cells) * _steady_ns(rows, cells)) / 8e9
+    requests = rows.column("requests")
+    answered = np.where(
+        rows.sum((~np.isnan(requests)).astype(np.float64)) > 0, rows.sum(np.nan_to_num(requests)), np.nan
+    )
     used = _utilisation(queue, cells) if queue is not None else {}
     parts = []
     for first, end in runs(rows.keys[0]):
@@ -96,6 +102,8 @@ def of_cells(
             "goodput_bits_per_sec": total[first:end],
             "utilisation": np.array([used.get((cell, int(rep)), np.nan) for rep in reps]),
             "jain": jain[first:end],
+            "delivered_bytes": delivered[first:end],
+            "answered": answered[first:end],
         }
         parts.append(Part(cell, -1, "total", "", "", reps, values))
     return parts
@@ -226,7 +234,7 @@ def _rates(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Flo
     opened, begins, ends = _times(rows, cells)
     draws = _which(rows, lambda workload: workload["draws"]) > 0
     steady = _overlap(begins, ends, _of_cells(rows, cells, "warmup_ns"), _of_cells(rows, cells, "duration_ns"))
-    of_all = _overlap(opened, ends, *_span(rows, opened, ends))
+    of_all = _part(ends - opened, _under_way(rows, opened, ends))
     part = np.where(draws, steady, np.where(_are_transfers(rows), of_all, 1.0))
     names = ("goodput_bits_per_sec", "throughput_bits_per_sec")
     return {name: rows.column(name) * part for name in names}
@@ -235,13 +243,22 @@ def _rates(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Flo
 def _share_of_cell(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> Floats:
     """Of each row, how much of the cell's time its rate was carried: of the steady part, or, where all flows are
     transfers, which have no warm-up, of the time in which any was under way. So no total is more than the link had."""
+    opened, _, ends = _times(rows, cells)
+    only_transfers = np.repeat(rows.sum((~_are_transfers(rows)).astype(np.float64)) == 0, rows.sizes)
+    of_all = _part(ends - opened, _under_way(rows, opened, ends))
+    return np.where(only_transfers, of_all, _steady(rows, cells))
+
+
+def _steady(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> Floats:
+    """Of each row, how much of the run's steady part its rate was carried."""
     opened, begins, ends = _times(rows, cells)
     comes = _which(rows, lambda workload: workload["counts"] == "completion") > 0
-    only_transfers = np.repeat(rows.sum((~_are_transfers(rows)).astype(np.float64)) == 0, rows.sizes)
-    first, last = _span(rows, opened, ends)
-    first = np.where(only_transfers, first, _of_cells(rows, cells, "warmup_ns"))
-    last = np.where(only_transfers, last, _of_cells(rows, cells, "duration_ns"))
-    return _overlap(np.where(comes, opened, begins), ends, first, last)
+    warm, over = _of_cells(rows, cells, "warmup_ns"), _of_cells(rows, cells, "duration_ns")
+    return _overlap(np.where(comes, opened, begins), ends, warm, over)
+
+
+def _steady_ns(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> Floats:
+    return _of_cells(rows, cells, "duration_ns") - _of_cells(rows, cells, "warmup_ns")
 
 
 def _are_transfers(rows: _Rows) -> npt.NDArray[np.bool_]:
@@ -249,18 +266,27 @@ def _are_transfers(rows: _Rows) -> npt.NDArray[np.bool_]:
     return _which(rows, lambda workload: workload["counts"] == "completion" and not workload["draws"]) > 0
 
 
-def _span(rows: _Rows, opened: Floats, ends: Floats) -> tuple[Floats, Floats]:
-    """Of each row, when the first of its range was opened and the last had ended."""
-    first, last = np.minimum.reduceat(opened, rows.starts), np.maximum.reduceat(ends, rows.starts)
-    return np.repeat(first, rows.sizes), np.repeat(last, rows.sizes)
+def _under_way(rows: _Rows, opened: Floats, ends: Floats) -> Floats:
+    """Of each row, how long any of its range was, without the time between them."""
+    owner = np.repeat(np.arange(len(rows.starts)), rows.sizes)
+    order = np.lexsort((opened, owner))
+    # Each range has times of its own, behind those of the one before.
+    apart = owner * (int(ends.max()) + 1)
+    begins, until = ((times.astype(np.int64) + apart)[order] for times in (opened, ends))
+    reached = np.maximum.accumulate(until)
+    added = np.maximum(reached - np.maximum(begins, np.r_[-1, reached[:-1]]), 0)
+    return np.repeat(rows.sum(added.astype(np.float64)), rows.sizes)
 
 
 def _overlap(begins: Floats, ends: Floats, first: Floats, last: Floats) -> Floats:
     """How much of the time from `first` to `last` lies between `begins` and `ends`. What was under way before that is
     taken to have been as fast before as after."""
+    return _part(np.maximum(np.minimum(ends, last) - np.maximum(begins, first), 0.0), last - first)
+
+
+def _part(some: Floats, whole: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.maximum(np.minimum(ends, last) - np.maximum(begins, first), 0.0) / (last - first)
-    return np.where(last > first, share, 1.0)
+        return np.where(whole > 0, some / whole, 1.0)
 
 
 def _limits(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Floats]:

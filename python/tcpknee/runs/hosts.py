@@ -35,20 +35,22 @@ def added(
     host_costs: pa.Table | None,
 ) -> list[Part]:
     """The totals of cells with what their hosts spent; NaN where a table does not tell."""
-    requests: dict[Key, float] = {}
+    # What programs print is a rate of the whole run.
+    told: dict[Key, float] = {}
     for group in groups:
         for rep, value in zip(group.reps.tolist(), group.values["requests_per_sec"].tolist(), strict=True):
             if not np.isnan(value):
-                requests[group.cell, rep] = requests.get((group.cell, rep), 0.0) + value
+                seconds = (cells[group.cell]["duration_ns"] - cells[group.cell]["warmup_ns"]) / 1e9
+                told[group.cell, rep] = told.get((group.cell, rep), 0.0) + value * seconds
     spent = _spent(cpu, cells) if cpu is not None and cpu.num_rows else {}
     counted = _counted(host_costs) if host_costs is not None else {}
     found = []
     for total in totals:
-        goodputs = total.values["goodput_bits_per_sec"].tolist()
-        rows = [
-            _metrics(spent.get(key, {}), counted.get(key, {}), goodput, requests.get(key))
-            for key, goodput in zip(((total.cell, rep) for rep in total.reps.tolist()), goodputs, strict=True)
-        ]
+        keys = [(total.cell, rep) for rep in total.reps.tolist()]
+        own = total.values["answered"].tolist()
+        answered = [told.get(key, 0.0) if np.isnan(value) else value for key, value in zip(keys, own, strict=True)]
+        done = zip(keys, total.values["delivered_bytes"].tolist(), answered, strict=True)
+        rows = [_metrics(spent.get(key, {}), counted.get(key, {}), *amounts) for key, *amounts in done]
         values = {name: np.array([row.get(name, np.nan) for row in rows]) for name in METRICS}
         found.append(Part(total.cell, total.group, "total", "", "", total.reps, {**total.values, **values}))
     return found
@@ -70,16 +72,17 @@ METRICS = (
 
 
 def _metrics(
-    spent: Mapping[str, float], counted: Mapping[str, int], goodput: float, requests: float | None
+    spent: Mapping[str, float], counted: Mapping[str, int], delivered_bytes: float, requests: float
 ) -> dict[str, float]:
     found = {f"cpu_{name}_share": spent[name] for name in ("user", "system", "softirq") if name in spent}
     if "busiest_softirq" in spent:
         found["softirq_share_of_busiest_cpu"] = spent["busiest_softirq"]
-    if "ns_per_sec" in spent:
-        if goodput > 0:
-            found["cpu_ns_per_byte"] = spent["ns_per_sec"] / (goodput / 8)
-        if requests:
-            found["cpu_ns_per_request"] = spent["ns_per_sec"] / requests
+    # The model tells its hosts' time from that of other work on their processors.
+    ns = counted.get("cpu_ns", spent.get("ns"))
+    if ns is not None and delivered_bytes > 0:
+        found["cpu_ns_per_byte"] = ns / delivered_bytes
+    if ns is not None and requests > 0:
+        found["cpu_ns_per_request"] = ns / requests
     if "data_skbs_sent" in counted:
         found |= {"data_skbs": counted["data_skbs_sent"], "acks_sent": counted["acks_sent"]}
         if counted["data_skbs_sent"] and "pacing_timer_fires" in counted:
@@ -93,7 +96,7 @@ def _metrics(
 
 def _spent(cpu: pa.Table, cells: Mapping[int, Mapping[str, Any]]) -> dict[Key, dict[str, float]]:
     """Of each cell and repetition, from the end of the warm-up on: shares of the processors' time, the hosts' time
-    in ns per second, and of the time in softirqs the share of the processor with most."""
+    in ns, and of the time in softirqs the share of the processor with most."""
     warmups = {cell: int(about["warmup_ns"]) for cell, about in cells.items()}
     names = cpu["name"].combine_chunks()
     names = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()
@@ -126,8 +129,7 @@ def _spent(cpu: pa.Table, cells: Mapping[int, Mapping[str, Any]]) -> dict[Key, d
             elif not of_link[which[ends[0]]]:
                 sums["threads"] += _grown(columns["run_us"], ends)
         shares = {name: sums[name] / (length_us * max(len(softirqs_us), 1)) for name in ("user", "system", "softirq")}
-        ns_per_sec = (sums["threads"] + sums["softirq"]) / length_us * 1e9
-        one = {**shares, "ns_per_sec": ns_per_sec}
+        one = {**shares, "ns": 1e3 * (sums["threads"] + sums["softirq"])}
         if sums["softirq"] > 0:
             one["busiest_softirq"] = max(softirqs_us) / sums["softirq"]
         found[int(cell[start]), int(rep[start])] = one

@@ -251,7 +251,8 @@ def _of_all(values: Floats) -> Floats:
 
 
 def _total(cell: Mapping[str, Any], part: groups.Part) -> Total:
-    estimates = {name: estimate(values, BY_NAME[name].bounds) for name, values in part.values.items()}
+    metrics = [name for name in part.values if name in BY_NAME]
+    estimates = {name: estimate(part.values[name], BY_NAME[name].bounds) for name in metrics}
     known = {name: found for name, found in estimates.items() if found is not None}
     return Total(part.cell, dict(cell["axes"]), part.reps, part.values, known)
 

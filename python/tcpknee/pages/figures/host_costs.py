@@ -201,10 +201,10 @@ def _charged(run: ReportRun, of: str) -> dict[int, ByClass]:
 
 
 def _amounts(run: ReportRun, cell: int, of: str) -> dict[int, float]:
-    """Bytes delivered or requests answered in the steady part, by repetition."""
-    about = next(one for one in run.meta["cells"] if one["index"] == cell)
-    seconds = (about["duration_ns"] - about["warmup_ns"]) * 1e-9
-    return {rep: per_sec * seconds for rep, per_sec in _rates(run, cell, of).items()}
+    """Bytes delivered or requests answered from the end of the warm-up on, by repetition."""
+    total = next(total for total in run.stats.totals if total.cell == cell)
+    values = total.values["delivered_bytes" if of == "byte" else "answered"]
+    return dict(zip(total.reps.tolist(), values.tolist(), strict=True))
 
 
 def _rates(run: ReportRun, cell: int, of: str) -> dict[int, float]:
