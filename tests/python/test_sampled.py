@@ -62,6 +62,14 @@ def test_a_path_counts_once_however_often_it_was_repeated() -> None:
     )
 
 
+def test_paths_on_which_one_has_no_value_are_told() -> None:
+    """Those are the worst ones: where the transfer was not complete."""
+    pairs = [pair(a, 2.0, row(at)) for at, a in enumerate([1.0, np.nan, 1.1, 0.9, np.nan])]
+    (found,) = over_paths(pairs)
+    assert (found.verdict.n, found.paths, found.lacking) == (3, 5, {"cubic": 2})
+    assert found.text.endswith("; of 3 of 5 paths, as there is no value of cubic on 2")
+
+
 def test_other_axes_have_an_answer_each_and_values_of_the_table_none() -> None:
     pairs = [pair(1.0, 2.0 + loss, row(at, **{"path.loss": f"{loss}%"})) for at in range(3) for loss in (0, 1)]
     found = over_paths(pairs)

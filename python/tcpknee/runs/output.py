@@ -42,6 +42,8 @@ def as_json(runs: Sequence[Run]) -> dict[str, Any]:
                 "scenario": run.meta["file"],
                 **verdict_json(one.verdict, "paths"),
                 "greater_on": one.greater,
+                "paths": one.paths,
+                "lacking": dict(one.lacking),
                 "text": one.text,
             }
             for run in runs

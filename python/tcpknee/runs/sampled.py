@@ -31,13 +31,21 @@ class OverPaths:
     verdict: Verdict
     greater: int
     """On how many paths the one with the greater mean is greater."""
+    paths: int
+    """How many there are."""
+    lacking: Mapping[str, int]
+    """On how many of them one side has no value, as a transfer was not complete; those do not count."""
 
     @property
     def text(self) -> str:
         """`goodput: bbr3 is 1.62× cubic [1.31, 2.00], above it on 41 of 60 paths`."""
-        if self.verdict.decision not in ("more", "less"):
-            return self.verdict.text
-        return f"{self.verdict.text}, above it on {self.greater} of {self.verdict.n} {PATH.many}"
+        text = self.verdict.text
+        if self.verdict.decision in ("more", "less"):
+            text += f", above it on {self.greater} of {self.verdict.n} {PATH.many}"
+        if self.lacking:
+            told = ", ".join(f"{label} on {count}" for label, count in self.lacking.items())
+            text += f"; of {self.verdict.n} of {self.paths} {PATH.many}, as there is no value of {told}"
+        return text
 
 
 def over_paths(pairs: Sequence[Pair]) -> list[OverPaths]:
@@ -65,7 +73,9 @@ def _found(by_path: Mapping[Path, Pair], columns: set[str]) -> Iterator[OverPath
     for verdict in compare([whole], PATH):
         left, right = paired(whole, verdict.metric)
         is_more = verdict.value > (1 if verdict.scale == "ratio" else 0)
-        yield OverPaths(verdict, int(np.sum(right > left if is_more else left > right)))
+        greater = int(np.sum(right > left if is_more else left > right))
+        missing = {side.label: int(np.isnan(side.values[verdict.metric]).sum()) for side in sides}
+        yield OverPaths(verdict, greater, len(pairs), {label: count for label, count in missing.items() if count})
 
 
 def _side(pairs: Sequence[Pair], place: int, names: Sequence[str]) -> Side:
