@@ -349,7 +349,7 @@ def test_the_command_prints_tables_and_what_is_outside(call: Call, tmp_path: Pat
     (tmp_path / "bad.csv").write_text(HEAD + ALONE.replace("9600000", "4800000"))
     bad = call("conform", "--against", "bad.csv", "-q")
     assert bad.code == 1
-    assert "  goodput, outside: 1 of 1 cells, at most 0: OUTSIDE" in bad.out
+    assert "  goodput, outside: 1 of 1 values, at most 0: OUTSIDE" in bad.out
     told = json.loads(call("conform", "--against", "bad.csv", "-q", "--json").out)
     assert {"schema", "file", "facts", "compared", "verdicts"} == told.keys()
     entry = told["compared"][0]

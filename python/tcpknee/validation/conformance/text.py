@@ -23,5 +23,5 @@ def verdict_line(verdict: Verdict) -> str:
     unit = f" {verdict.unit}" if verdict.unit else ""
     word = "ok" if verdict.ok else "OUTSIDE"
     return (
-        f"  {verdict.what}: {verdict.value:.3g}{unit} of {verdict.cells} cells, at most {verdict.limit:g}{unit}: {word}"
+        f"  {verdict.what}: {verdict.value:.3g}{unit} of {verdict.cells} values, at most {verdict.limit:g}{unit}: {word}"
     )

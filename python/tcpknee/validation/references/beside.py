@@ -175,7 +175,7 @@ def _compare(index: int, cell: Cell, label: str, sim: Sequence[Flows]) -> list[B
         ours, theirs = map(_mean, values)
         difference, unit, tolerance, ok = _judge(metric, ours, theirs, goodput_pct=goodput_pct)
         whole = theirs if unit == "%" and theirs else 100
-        low, high = _interval(values[0], values[1], whole)
+        low, high = _interval(values[0], values[1], whole) if difference is not None else (None, None)
         is_time = metric == "srtt_us_p50" and ours is not None and theirs is not None
         return Beside(
             suite=cell.suite,
@@ -292,7 +292,7 @@ def difference(entry: Beside) -> str:
 
 
 def verdicts(compared: Sequence[Compared]) -> list[Verdict]:
-    """Counts the cells outside by each metric, and the values that cannot be compared."""
+    """Counts the values outside by each metric, and the values that cannot be compared."""
     judged = []
     for metric, what in NAMES.items():
         entries = [entry for entry in compared if entry.metric == metric]
