@@ -170,6 +170,20 @@ def test_diff_of_two_kernels_names_the_rule_that_made_the_difference(tmp_path: P
     assert "Linux 6.10 beside Linux 6.9\n" in found.out
 
 
+def test_rules_of_an_algorithm_are_tried_by_the_name_that_linux_gives_it(tmp_path: Path) -> None:
+    file = tmp_path / "bbr.toml"
+    file.write_text(f"repeat = 2\n{SCENARIO.replace('cubic', 'bbr')}")
+    found = knee("diff", "--kernel", "4.15,5.3", str(file), cwd=tmp_path)
+    assert found.code == 0, found.err
+    assert "So 7 settings of the hosts and 2 of bbr1 differ: knee kernel rules 4.15 5.3" in found.out
+    tried, _, untried = found.out.partition("not tried, as")
+    assert "bbr1.pace_headers" in tried and "bbr1." not in untried
+    # Of an algorithm that no flow has there is nothing to try.
+    file.write_text(f"repeat = 2\n{SCENARIO}")
+    found = knee("diff", "--kernel", "4.15,5.3", str(file), cwd=tmp_path)
+    assert found.code == 0 and "bbr1" not in found.out
+
+
 @pytest.mark.parametrize(
     ("kernels", "names"),
     [

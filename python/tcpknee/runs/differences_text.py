@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +103,13 @@ def told(run: Run) -> str:
 def how_paired(diff: Diff) -> str:
     """What the intervals rest on."""
     if diff.paired:
-        return "Repetitions of one seed are paired."
+        sides = zip(*((one.a, one.b) for one in diff.compared), strict=True)
+        counts = [max(len(side.reps) for side in of_run) for of_run in sides]
+        few, many = sorted(counts)
+        if few == many:
+            return "Repetitions of one seed are paired."
+        own = f"the mean of {'AB'[counts.index(many)]} is of all its {many}"
+        return f"Repetitions of one seed are paired, {few} of them; {own}."
     engines = diff.a.meta["engine"], diff.b.meta["engine"]
     why = f"by {engines[0]} and {engines[1]}" if engines[0] != engines[1] else "of two seeds"
     return f"Not paired, as the runs are {why}: each is a sample of its own."
@@ -167,9 +174,12 @@ def _head(diff: Diff) -> Iterator[str]:
         names = (*kernels[0].a, *kernels[0].b)
         are_releases = all(re.fullmatch(r"\d+\.\d+", name) for name in names)
         how = f": knee kernel rules {' '.join(names)}" if are_releases else "."
-        # Of both hosts, mostly: a rule is one.
+        # Of both hosts, mostly: a rule is one. That of an algorithm has its name before it.
         settings = {re.sub(r"^(sender|receiver|flow\.\d+)\.", "", key) for key in rules}
-        yield f"So {human.counted(len(settings), 'setting')} of the hosts differ{how}"
+        of = Counter(key.rpartition(".")[0] or "the hosts" for key in sorted(settings, key=lambda key: "." in key))
+        (whose, count), *others = of.items()
+        words = [f"{human.counted(count, 'setting')} of {whose}", *(f"{number} of {name}" for name, number in others)]
+        yield f"So {' and '.join(words)} differ{how}"
 
 
 def _table(diff: Diff, everything: bool) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tcpknee import _core
+from tcpknee import _core, algorithms
 from tcpknee.errors import UsageError
 
 from . import api, compose, differences, differences_text
@@ -69,10 +69,12 @@ def alone(
 ) -> Iterator[tuple[Changed, Diff | None]]:
     """What each rule of release `after` does by itself in a simulated run of a scenario that names another: the run
     with that rule beside it. None: the simulator does not have the rule, or not for the scenario's hosts, which have no
-    costs, or the scenario sets it."""
+    costs, or the scenario sets it. Rules of algorithms that no flow has are left out."""
     before, file = str(run.meta["cells"][0]["kernel"]), run.meta["file"]
     for changed in between(before, after):
         scenario = tomllib.loads(run.meta["scenario"])
+        if changed.subject == "param" and not _flows_of(scenario, changed):
+            continue
         if not _put(scenario, changed):
             yield changed, None
             continue
@@ -91,8 +93,7 @@ def _put(scenario: dict[str, Any], changed: Changed) -> bool:
             tables = [table for table in tables if "costs" in table]
     elif changed.subject == "param":
         algorithm, name = changed.rule.split(".")
-        flows = [flow for flow in scenario["flow"] if algorithm in _names(flow["algorithm"])]
-        tables = [flow.setdefault(algorithm, {}) for flow in flows]
+        tables = [flow.setdefault(algorithm, {}) for flow in _flows_of(scenario, changed)]
         given = bool(given) if given in (0, 1) else given
     else:
         return False
@@ -109,8 +110,14 @@ def _of_model() -> set[str]:
     return {key["path"].removeprefix("sender.") for key in listed}
 
 
-def _names(algorithm: str | list[str]) -> list[str]:
-    return [algorithm] if isinstance(algorithm, str) else algorithm
+def _flows_of(scenario: dict[str, Any], changed: Changed) -> list[dict[str, Any]]:
+    """The tables of flows with the algorithm whose rule that is, which may be called by Linux's name."""
+    algorithm, _ = changed.rule.split(".")
+    return [flow for flow in scenario["flow"] if algorithm in _names(flow["algorithm"])]
+
+
+def _names(algorithm: str | list[str]) -> set[str]:
+    return {algorithms.ours(name) for name in ([algorithm] if isinstance(algorithm, str) else algorithm)}
 
 
 def _plain(text: str) -> Any:
