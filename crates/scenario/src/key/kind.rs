@@ -1,14 +1,17 @@
 //! What kind of value a key takes: one object each, which says what may be written, reads it, and shows it again.
 //!
-//! A further kind is an object here, or beside the thing that it reads, and a key that has it.
+//! A further kind is an object in a file here, and a key that has it.
 
+mod costs;
 mod count;
 mod cpus;
 mod flag;
 pub mod list;
 mod names;
+mod param;
 pub mod path;
 mod quantity;
+mod sizes;
 mod text;
 
 use knee_units::files::Files;
@@ -16,8 +19,7 @@ use knee_units::parse::{UnitError, quoted};
 use knee_units::text::TextError;
 use toml_edit::{Array, Value as Toml};
 
-pub use super::profile::Costs;
-pub use super::sizes::Sizes;
+pub use costs::Costs;
 pub use count::{Choice, Count, CountOrUnlimited};
 pub use cpus::{CpuList, CpuMask};
 pub use flag::Flag;
@@ -25,6 +27,7 @@ pub use list::{HOPS, Keys, ROWS, Samples};
 pub use names::{Algorithm, Kernel, Name};
 pub use path::{Buffer, LinkRate, Loss, Outages, RttChanges};
 pub use quantity::{Bytes, Duration, PerSec, Rate, Share};
+pub use sizes::Sizes;
 pub use text::{Figure, ID, IDENTIFIER, LINE};
 
 use super::error::{Problem, nearest, shown};
@@ -85,7 +88,7 @@ pub struct Given<'a> {
 
 impl<'a> Given<'a> {
     /// That it is no value of the kind; `next` says what to do.
-    pub fn wrong(&self, kind: &dyn Kind, next: &str) -> Problem {
+    fn wrong(&self, kind: &dyn Kind, next: &str) -> Problem {
         self.refused(kind.forms(), next)
     }
 
@@ -106,7 +109,7 @@ impl<'a> Given<'a> {
     }
 
     /// Of a kind that has units: a bare number lacks one.
-    pub(super) fn quantity(&self, kind: &dyn Kind) -> Result<&'a str, Problem> {
+    fn quantity(&self, kind: &dyn Kind) -> Result<&'a str, Problem> {
         match self.toml {
             Toml::Integer(_) | Toml::Float(_) => Err(Problem::Value {
                 key: self.path.into(),
@@ -126,7 +129,7 @@ impl<'a> Given<'a> {
         joined(list).ok_or_else(|| self.wrong(kind, ""))
     }
 
-    pub(super) fn unit(&self, error: UnitError) -> Problem {
+    fn unit(&self, error: UnitError) -> Problem {
         Problem::Unit {
             key: self.path.into(),
             error,
@@ -144,7 +147,7 @@ impl<'a> Given<'a> {
     }
 
     /// Why a text is none of a thing that comes in kinds, such as a loss: what it is called, and the kinds.
-    pub fn no(
+    fn no(
         &self,
         kind: &dyn Kind,
         what: &'static str,
@@ -177,7 +180,7 @@ pub fn read(kind: &dyn Kind, given: &Given<'_>) -> Result<(Value, String), Probl
     Ok((value, label))
 }
 
-pub(super) fn quoted_list(names: &[&str]) -> String {
+fn quoted_list(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
     quoted.join(", ")
 }

@@ -2,16 +2,14 @@
 
 use std::fmt;
 
-use knee_host::{COSTS, Costs as HostCosts};
+use knee_host::{COSTS, Costs};
 use knee_units::files::{FileError, Files};
 use knee_units::parse::quoted;
 use knee_units::text::TextError;
 use serde::Serialize;
 use toml_edit::{Document, Item, TableLike};
 
-use crate::key::error::{Problem, nearest};
-use crate::key::kind::{Given, Kind, quoted_list};
-use crate::key::value::Value;
+use crate::key::error::nearest;
 
 /// The key that gives the hosts of a side a profile.
 pub const KEY: &str = "costs";
@@ -53,7 +51,7 @@ pub static SHIPPED: &[Shipped] = &[
 pub struct Profile {
     #[serde(skip)]
     pub name: String,
-    pub costs: HostCosts,
+    pub costs: Costs,
 }
 
 impl fmt::Display for Profile {
@@ -87,37 +85,11 @@ impl Profile {
     }
 }
 
-/// What a host's operations cost; held as `Option<Box<Profile>>`, `None` where it takes no time.
-pub struct Costs;
-
-/// Those that need no file.
-fn names() -> Vec<&'static str> {
-    let shipped = SHIPPED.iter().map(|shipped| shipped.name);
-    std::iter::once(NONE).chain(shipped).collect()
-}
-
-impl Kind for Costs {
-    fn forms(&self) -> String {
-        format!("{}, or \"file FILE.toml\"", quoted_list(&names()))
-    }
-
-    fn read(&self, given: &Given<'_>) -> Result<Value, Problem> {
-        let profile = Profile::read(given.quantity(self)?, given.files);
-        let no = |error| given.no(self, "cost profile", names(), error);
-        profile.map(Value::of).map_err(no)
-    }
-
-    fn show(&self, value: &Value) -> String {
-        let profile = value.expect::<Option<Box<Profile>>>().as_deref();
-        profile.map_or(NONE.into(), Profile::to_string)
-    }
-}
-
 /// The costs in a profile's text.
 ///
 /// # Errors
 /// A cost is missing, or is none: which line, what it has and what is expected.
-fn parse(file: &str, text: &str) -> Result<HostCosts, FileError> {
+fn parse(file: &str, text: &str) -> Result<Costs, FileError> {
     let refused = |line, got: String, expected: &str| FileError::Content {
         file: file.into(),
         line,
@@ -135,10 +107,10 @@ fn parse(file: &str, text: &str) -> Result<HostCosts, FileError> {
         let got = "there is no table [costs]".into();
         refused(None, got, "a file as `knee calibrate` writes it")
     })?;
-    let mut costs = HostCosts::default();
+    let mut costs = Costs::default();
     let mut missing = Vec::new();
     for (name, item) in table.iter() {
-        let Some(position) = HostCosts::position(name) else {
+        let Some(position) = Costs::position(name) else {
             let near = nearest(name, COSTS.iter().map(|kind| kind.name));
             let near = near.map_or(String::new(), |near| format!(", {near} would be one"));
             let got = format!("costs.{} is no operation{near}", quoted(name));

@@ -16,9 +16,6 @@ pub use cdf::Cdf;
 pub use lognormal::Lognormal;
 pub use pareto::Pareto;
 
-use crate::key::error::Problem;
-use crate::key::kind::{Given, Kind, quoted_list};
-use crate::key::value::Value;
 use knee_units::files::Files;
 use knee_units::parse;
 use knee_units::rng::Stream;
@@ -85,28 +82,6 @@ impl fmt::Display for SizeSpec {
             SizeSpec::Lognormal(law) => law.fmt(f),
             SizeSpec::Cdf(law) => f.write_str(&law.name),
         }
-    }
-}
-
-/// A distribution of sizes; held as [`SizeSpec`].
-pub struct Sizes;
-
-impl Kind for Sizes {
-    fn forms(&self) -> String {
-        let examples: Vec<&str> = SIZES.iter().map(|kind| kind.example).collect();
-        format!("a distribution: {}", quoted_list(&examples))
-    }
-
-    fn read(&self, given: &Given<'_>) -> Result<Value, Problem> {
-        let spec = SizeSpec::read(given.quantity(self)?, given.files);
-        spec.map(Value::of).map_err(|error| {
-            let known = SIZES.iter().map(|kind| kind.name).collect();
-            given.no(self, "distribution", known, error)
-        })
-    }
-
-    fn show(&self, value: &Value) -> String {
-        value.expect::<SizeSpec>().to_string()
     }
 }
 
