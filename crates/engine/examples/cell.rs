@@ -147,7 +147,7 @@ impl Open {
         }
         while self.run.now() < until {
             if !self.run.next_decision() {
-                return false;
+                return self.run.step(until);
             }
             self.run.decide(Answer {
                 snd_cwnd: self.steered,

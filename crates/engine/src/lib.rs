@@ -115,7 +115,8 @@ impl Run {
         self.world.now()
     }
 
-    /// Runs on until the agent of [`Options::agent`] has to decide for its connection; false: the run ended before that.
+    /// Runs on until the agent of [`Options::agent`] has to decide for its connection; false: that, or the run, ended
+    /// before.
     pub fn next_decision(&mut self) -> bool {
         self.world.next_decision()
     }

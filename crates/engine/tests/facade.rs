@@ -123,6 +123,34 @@ fn a_steered_run_keeps_every_row_that_nobody_took() {
 }
 
 #[test]
+fn an_agent_has_nothing_to_decide_once_its_connection_is_over() {
+    let flows = "algorithm = \"reno\"\nworkload = \"transfer\"\nbytes = \"10kB\"\n[[flow]]\nalgorithm = \"cubic\"";
+    let path = "[path]\nrate = \"20Mbit/s\"\nrtt = \"40ms\"";
+    let text = format!("duration = \"20s\"\n{path}\n[[flow]]\n{flows}\n");
+    let cell = parse(&text, "facade.toml", None)
+        .unwrap_or_else(|error| panic!("{error}"))
+        .cell(0)
+        .expect("there is one");
+    let options = Options {
+        agent: Some(Steered {
+            group: 0,
+            decisions: Decisions::Every(Nanos::from_secs(5)),
+        }),
+        ..Options::default()
+    };
+    let mut run = Run::new(cell, 0, &options).expect("the simulator can run it");
+    while run.next_decision() {
+        run.decide(Answer {
+            snd_cwnd: None,
+            pacing_rate: None,
+        });
+    }
+    // A handshake, 10 kB and what closes it; the other flow goes on.
+    assert!(run.now() < Nanos::from_ms(300), "{}", run.now());
+    assert!(run.step(Nanos::from_secs(10)));
+}
+
+#[test]
 fn columns_that_are_not_kept_stay_empty_and_change_no_others() {
     let kept = |samples: &str| {
         let scenario = parse(&format!("{samples}\n{TEXT}"), "facade.toml", None);

@@ -3,8 +3,8 @@
 use crate::table;
 
 table! {
-    /// A flow's sender at intervals, in the words of `tcp_info`. A flow in
-    /// which nothing moved since its last row has no row: the last one holds.
+    /// A flow's sender at intervals, in the words of `tcp_info`. A flow whose
+    /// sender had nothing to do since its last row has no row: the last one holds.
     /// Null, where no other meaning is given: this kernel does not tell.
     "samples" Samples of Sample {
         cell: i32, "", "tcpknee", "cell of the matrix";

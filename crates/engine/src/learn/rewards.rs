@@ -58,7 +58,7 @@ pub const REWARDS: &[Reward] = &[
     },
     Reward {
         name: "goodput-delay-loss",
-        formula: "goodput / capacity - 0.5 (rtt - base_rtt) / base_rtt - 10 loss",
+        formula: "goodput / capacity - 0.5 max(rtt - base_rtt, 0) / base_rtt - 10 loss",
         source: "tcpknee: half a base RTT of queue costs a quarter of the link, 1 % of loss a tenth",
         needs_rate: true,
         value: |s| {
@@ -75,7 +75,7 @@ pub const REWARDS: &[Reward] = &[
     },
     Reward {
         name: "log-power",
-        formula: "log(max(goodput / capacity, 0.001)) - log(rtt / base_rtt)",
+        formula: "log(max(goodput / capacity, 0.001)) - log(max(rtt / base_rtt, 1))",
         source: "Winstein and Balakrishnan, TCP ex Machina, SIGCOMM 2013: the objective with delta = 1",
         needs_rate: true,
         value: |s| {

@@ -96,7 +96,7 @@ impl Seat {
 }
 
 impl World {
-    /// Runs on until the agent is to decide; false: the run is over before.
+    /// Runs on until the agent is to decide; false: the run, or its connection, is over before.
     ///
     /// # Panics
     /// The run has no agent ([`Options::agent`]).

@@ -418,6 +418,14 @@ impl World {
         }
         if flow.ends.iter().all(|end| end.tcp.is_done()) {
             self.unfinished -= 1;
+            if self
+                .seat
+                .as_ref()
+                .is_some_and(|seat| seat.number == id.flow())
+            {
+                // Nothing is left to decide.
+                self.until_ns = 0;
+            }
             if !self.options.keep_connections {
                 self.closing.push(id.flow());
             }

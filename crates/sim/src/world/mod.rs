@@ -65,7 +65,7 @@ pub struct World {
     events: EventQueue,
     boot_ns: u64,
     now_ns: u64,
-    /// How far the clock may go; 0 while an agent is asked.
+    /// How far the clock may go; 0 while an agent is asked, and when its connection is over.
     until_ns: u64,
     seat: Option<Seat>,
     /// Of the hosts at both sides, as of the last turn of an end there.
