@@ -135,6 +135,45 @@ def test_a_matrix_is_answered_in_one_sentence(case):
     assert len(details) == 9 and details[0].startswith("RTT 20ms, loss 0%: ")
 
 
+TWO_FLOWS = """
+duration = "1s"
+repeat = 2
+path = { rate = "10Mbit/s", rtt = "20ms", loss = "0.5%" }
+[[flow]]
+name = "up"
+algorithm = ["cubic", "bbr1"]
+[[flow]]
+name = "down"
+algorithm = ["cubic", "bbr1"]
+rtt = "60ms"
+"""
+
+
+def test_what_is_said_of_one_flow_is_not_pooled_with_another():
+    heads, details = summary.answer(ReportRun.open(tcpknee.run(TWO_FLOWS)))
+    assert details == [], "there is one condition"
+    own = [
+        f"{one}, with {other} ({name}): "
+        for one, other in (("Up", "down"), ("Down", "up"))
+        for name in ("cubic", "bbr1")
+    ]
+    pair = [f"With up ({up}) + down ({down}): " for up in ("cubic", "bbr1") for down in ("cubic", "bbr1")]
+    beside = [f"With {name} ({algorithm}): " for name in ("up", "down") for algorithm in ("cubic", "bbr1")]
+    assert sorted(head[: head.index(": ") + 2] for head in heads) == sorted(own + pair + beside)
+
+
+def test_conditions_without_a_value_are_counted_as_not_known():
+    text = """
+    duration = "1s"
+    repeat = 2
+    path = { rate = ["1Mbit/s", "20Mbit/s"], rtt = "20ms" }
+    flow = [{ algorithm = ["cubic", "bbr1"], workload = "transfer", bytes = "500kB" }]
+    """
+    [head], details = summary.answer(ReportRun.open(tcpknee.run(text)))
+    assert re.search(r" in 1 of 2 conditions.*; not known in 1 of 2 conditions$", head)
+    assert [detail.split(":")[0] for detail in details] == ["Rate 20Mbit/s"]
+
+
 def test_an_interrupted_run_says_so(tmp_path):
     folder = synthetic.write_run(tmp_path / "run", reps=2, seconds=2.0)
     meta = json.loads((folder / "run.json").read_text())

@@ -47,8 +47,8 @@ class Pair:
 
     Units of the same number are paired, unless `apart`: then the two are independent samples. `shared`: the two
     shared a path, so that sums are compared per member. `places` tells where each was measured, and `axes` what both
-    places have in common. `limit`: what held both of them back nearly all the time, in words, where no congestion
-    control changes it.
+    places have in common. `groups`: the `[[flow]]` table of each. `limit`: what held both of them back nearly all the
+    time, in words, where no congestion control changes it.
     """
 
     a: Side
@@ -59,6 +59,7 @@ class Pair:
     axes: Mapping[str, str]
     apart: bool = False
     primary: tuple[str, ...] = ()
+    groups: tuple[int, int] = (0, 0)
     limit: str = ""
 
 
@@ -78,6 +79,7 @@ class Verdict:
     a: str
     b: str
     places: tuple[int, int]
+    groups: tuple[int, int]
     axes: Mapping[str, str]
     shared: bool
     scale: str
@@ -126,9 +128,9 @@ _GAIN, _PRICE = "goodput_bits_per_sec", "srtt_us_p95"
 def price(gain: Verdict, verdicts: Iterable[Verdict]) -> Verdict | None:
     """What the better goodput of one of two costs: the verdict on their round-trip times in the same place, where that
     goes the other way and says something to choose by. Of flows that share a path neither is better."""
-    where = (_PRICE, gain.a, gain.b, gain.places, False)
+    where = (_PRICE, gain.places, gain.groups, False)
     for one in verdicts if gain.metric == _GAIN else ():
-        if (one.metric, one.a, one.b, one.places, one.shared) == where:
+        if (one.metric, one.places, one.groups, one.shared) == where:
             return one if {gain.word, one.word} == {"better", "worse"} and not _is_small(one) else None
     return None
 
@@ -167,6 +169,7 @@ def _compare(pair: Pair, name: str, unit: Unit, *, looking: bool) -> Verdict | N
         a=pair.a.label,
         b=pair.b.label,
         places=pair.places,
+        groups=pair.groups,
         axes=pair.axes,
         shared=pair.shared,
         scale="ratio" if is_ratio else "difference",

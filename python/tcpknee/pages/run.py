@@ -85,6 +85,10 @@ def is_algorithm_axis(key: str) -> bool:
     return key.startswith("flow") and key.endswith(".algorithm")
 
 
+def algorithm_axis(group: int) -> str:
+    return f"flow.{group}.algorithm"
+
+
 def axis_name(key: str) -> str:
     """`path.loss` reads "loss", `path.rtt` "RTT", `flow.0.count` "flow 0 count"."""
     head, _, rest = key.partition(".")
@@ -176,6 +180,10 @@ class ReportRun:
                     found[cell["index"] + shift] = rtt_ms
         return found
 
+    @cached_property
+    def algorithm_axes(self) -> set[str]:
+        return {key for cell in self.cells.values() for key, _ in cell.axes if is_algorithm_axis(key)}
+
     # --- what the statistics say --------------------------------------------
 
     @property
@@ -187,6 +195,11 @@ class ReportRun:
         """Each entrant with its metrics over the repetitions."""
         groups = {(group.cell, group.group): group for group in self.stats.groups}
         return [(entrant, groups[entrant.cell, entrant.group]) for entrant in self.entrants]
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """Of the `[[flow]]` tables that have one of their own."""
+        return {group.group: group.name for group in self.stats.groups if group.name != group.algorithm}
 
     @cached_property
     def series(self) -> Series:

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from tcpknee import human
 from tcpknee.evidence import written
@@ -18,7 +18,7 @@ from tcpknee.runs.summary import Group
 
 from . import palette
 from .figures.limits import WORDS
-from .run import Entrant, ReportRun, axis_name
+from .run import Entrant, ReportRun, algorithm_axis, axis_name, is_algorithm_axis
 
 #: Divisor and unit of each kind of metric in the page, the same in every table and figure.
 UNITS = {"rate": (1e6, "Mbit/s"), "time": (1e3, "ms"), "pct": (1.0, "%"), "share": (0.01, "%"), "per_sec": (1.0, "1/s")}
@@ -127,22 +127,35 @@ def limited_by(group: Group) -> str:
 def answer(run: ReportRun) -> tuple[list[str], list[str]]:
     """What the run says on the metric that matters most: one sentence a pair, the widest difference first; and the
     verdicts behind it where there are several conditions. Of sampled paths what holds over all of them."""
-    pairs: dict[tuple[str, str, str, bool], list[Verdict]] = defaultdict(list)
+    pairs: dict[tuple[str, _Pair], list[Verdict]] = defaultdict(list)
+    places: dict[_Pair, set[tuple[int, int]]] = defaultdict(set)
     for verdict in run.stats.verdicts:
+        pair = _pair(verdict)
+        places[pair].add(verdict.places)
         if verdict.primary:
-            pairs[verdict.metric, verdict.a, verdict.b, verdict.shared].append(verdict)
+            pairs[verdict.metric, pair].append(verdict)
     heads, details = [], []
-    for (metric, a, b, _), verdicts in sorted(pairs.items(), key=lambda pair: -max(map(_weight, pair[1]))):
-        if len(verdicts) == 1:
-            text = _with_price(verdicts[0], run)
-            heads.append(_sentence(_placed(verdicts[0], run, text) if len(run.conditions) > 1 else text))
+    for (metric, pair), verdicts in sorted(pairs.items(), key=lambda entry: -max(map(_weight, entry[1]))):
+        placed = [_sentence(_placed(verdict, run, _with_price(verdict, run))) for verdict in verdicts]
+        if len(places[pair]) == 1:
+            heads += placed
             continue
-        heads.append(_sentence(f"{BY_NAME[metric].label}: {_count(verdicts, a, b)}"))
-        details += [_sentence(_placed(verdict, run, _with_price(verdict, run))) for verdict in verdicts]
+        text = f"{BY_NAME[metric].label}: {_count(verdicts, len(places[pair]))}"
+        heads.append(_sentence(": ".join(filter(None, [_flows(verdicts[0], run), text]))))
+        details += placed
     over = [one for one in run.stats.over_paths if one.verdict.primary]
     over.sort(key=lambda one: -_weight(one.verdict))
     heads = [_sentence(_placed(one.verdict, run, one.text)) for one in over] or heads
     return heads or _alone(run), details
+
+
+_Pair: TypeAlias = tuple[str, str, bool, tuple[int, int], tuple[tuple[str, str], ...]]
+
+
+def _pair(verdict: Verdict) -> _Pair:
+    """What a verdict compares: the same in every condition."""
+    beside = tuple((key, value) for key, value in verdict.axes.items() if is_algorithm_axis(key))
+    return verdict.a, verdict.b, verdict.shared, verdict.groups, beside
 
 
 def _with_price(verdict: Verdict, run: ReportRun) -> str:
@@ -170,9 +183,10 @@ def _weight(verdict: Verdict) -> float:
     return abs(math.log(verdict.found.mean)) if verdict.scale == "ratio" else math.inf
 
 
-def _count(verdicts: list[Verdict], a: str, b: str) -> str:
-    """ "bbr1 is above cubic in 7 of 9 conditions (1.2× to 3.1×); no difference shown in 2 of 9 conditions"."""
-    total = len(verdicts)
+def _count(verdicts: list[Verdict], total: int) -> str:
+    """ "bbr1 is above cubic in 6 of 9 conditions (1.2× to 3.1×); no difference shown in 2 of 9 conditions; not known in
+    1 of 9 conditions"."""
+    a, b = verdicts[0].a, verdicts[0].b
     words = {
         "more": f"{b} is above {a}",
         "less": f"{a} is above {b}",
@@ -192,6 +206,8 @@ def _count(verdicts: list[Verdict], a: str, b: str) -> str:
             low, high = (greater_first(verdict)[2] for verdict in (ratios[0], ratios[-1]))
             spread = f" ({low})" if low == high else f" ({low} to {high})"
         parts.append(f"{words[decision]} {where}{spread}")
+    if unknown := total - len(verdicts):
+        parts.append(f"not known in {unknown} of {total} conditions")
     return "; ".join(parts)
 
 
@@ -203,11 +219,28 @@ def others(run: ReportRun) -> list[str]:
 
 
 def _placed(verdict: Verdict, run: ReportRun, text: str = "") -> str:
-    """The verdict's text, or another of it, with the condition that it holds in."""
+    """The verdict's text, or another of it, with the flows and the condition that it holds of."""
     varied = {key for condition in run.conditions for key, _ in condition.axes}
     where = ", ".join(f"{axis_name(key)} {value}" for key, value in verdict.axes.items() if key in varied)
-    text = text or verdict.text
-    return f"{where}: {text}" if where else text
+    return ": ".join(filter(None, [_flows(verdict, run), where, text or verdict.text]))
+
+
+def _flows(verdict: Verdict, run: ReportRun) -> str:
+    """Which flow is compared and what the others run, where the text leaves it open: "up, with down (cubic)"."""
+
+    def name(axis: str) -> str:
+        group = int(axis.split(".")[1])
+        return run.names.get(group, f"flow {group}")
+
+    own = algorithm_axis(verdict.groups[0])
+    is_open = len(run.algorithm_axes) > 1 and own in run.algorithm_axes and own not in verdict.axes
+    # A flow without a name of its own is called as its algorithm.
+    told = {algorithm_axis(group) for group in verdict.groups if group not in run.names}
+    others = [
+        f"{name(key)} ({value})" for key, value in verdict.axes.items() if is_algorithm_axis(key) and key not in told
+    ]
+    beside = f"with {' + '.join(others)}" if others else ""
+    return ", ".join(filter(None, [name(own) if is_open else "", beside]))
 
 
 def _sentence(text: str) -> str:

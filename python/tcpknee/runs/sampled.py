@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -69,7 +69,7 @@ def _found(by_path: Mapping[Path, Pair], columns: set[str]) -> Iterator[OverPath
     names = (*first.metrics, "members")
     sides = [_side(pairs, place, names) for place in (0, 1)]
     axes = _rest(first.axes, columns)
-    whole = Pair(sides[0], sides[1], first.metrics, first.shared, first.places, axes, primary=first.primary)
+    whole = replace(first, a=sides[0], b=sides[1], axes=axes, limit="")
     for verdict in compare([whole], PATH):
         left, right = paired(whole, verdict.metric)
         is_more = verdict.value > (1 if verdict.scale == "ratio" else 0)

@@ -182,8 +182,9 @@ def _pair(a: Group, b: Group, *, shared: bool = False, labels: tuple[str, str] |
     both = {**a.axes, **b.axes}
     axes = {key: value for key, value in both.items() if value == a.axes.get(key, value) == b.axes.get(key, value)}
     names = _distinct(a, b, compared(a.workload))
-    places = (a.cell, b.cell)
-    return Pair(left, right, names, shared, places, axes, primary=primary(a.workload), limit=_limit(a, b))
+    places, groups = (a.cell, b.cell), (a.group, b.group)
+    main, limit = primary(a.workload), _limit(a, b)
+    return Pair(left, right, names, shared, places, axes, primary=main, groups=groups, limit=limit)
 
 
 def _distinct(a: Group, b: Group, names: tuple[str, ...]) -> tuple[str, ...]:
