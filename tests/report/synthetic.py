@@ -107,6 +107,7 @@ def write_run(
                     ("path.rate", "50 Mbit/s", "rate of the bottleneck"),
                     ("bdp", "625,000 B = 417 packets", "rate x base RTT"),
                     ("buffer", "625,000 B = 417 packets = 1.00 x BDP", "what the queue holds"),
+                    *((f"flow.{group['group']}.rtt", "100ms", "base round-trip time") for group in groups),
                 ],
                 "duration_ns": int(seconds * 1e9),
                 "warmup_ns": int(seconds * 1e9 / 6),

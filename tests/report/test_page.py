@@ -15,7 +15,7 @@ import tcpknee
 from tcpknee import pages
 from tcpknee.errors import RunFolderError
 from tcpknee.evidence import published
-from tcpknee.pages import page, summary
+from tcpknee.pages import export, page, summary
 from tcpknee.pages.run import ReportRun
 from tcpknee.runs.results import Run
 
@@ -160,6 +160,17 @@ def test_what_is_said_of_one_flow_is_not_pooled_with_another():
     pair = [f"With up ({up}) + down ({down}): " for up in ("cubic", "bbr1") for down in ("cubic", "bbr1")]
     beside = [f"With {name} ({algorithm}): " for name in ("up", "down") for algorithm in ("cubic", "bbr1")]
     assert sorted(head[: head.index(": ") + 2] for head in heads) == sorted(own + pair + beside)
+
+
+def test_each_flow_has_the_base_rtt_of_its_own_way():
+    text = """
+    duration = "500ms"
+    hop = [{ rate = "10Mbit/s", rtt = "20ms" }, { rate = "20Mbit/s", rtt = "10ms" }]
+    flow = [{ algorithm = "cubic" }, { algorithm = "reno", hops = "2" }, { algorithm = "bbr1", rtt = "60500us" }]
+    """
+    run = ReportRun.open(tcpknee.run(text))
+    assert [summary.base_rtt(run, entrant, group) for entrant, group in run.measured] == ["30.0", "10.0", "60.5"]
+    assert "base RTT" not in json.dumps(export.spec(run, export.find("delay-goodput"))), "they have no line in common"
 
 
 def test_conditions_without_a_value_are_counted_as_not_known():

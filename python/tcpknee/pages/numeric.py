@@ -43,6 +43,12 @@ class Numbers:
         return min(value for value in self.of.values() if value > 0)
 
 
+def seconds(text: str) -> float:
+    """Of a time as reports of scenarios show it: 0.02 of `20ms`."""
+    number, unit = _VALUE.fullmatch(text).groups()  # type: ignore[union-attr]
+    return float(number) * _FACTORS[0][unit]
+
+
 def numbers(values: Sequence[str]) -> Numbers | None:
     """None: they are of different kinds, or no numbers, or too few."""
     found = [_VALUE.fullmatch(value) for value in values]

@@ -8,6 +8,7 @@ Words used throughout:
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
@@ -23,6 +24,7 @@ from tcpknee.runs import between_text
 from tcpknee.runs.beside import SIMULATED, of_run
 
 from . import palette
+from .numeric import seconds
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from .series import Series
 
 TABLES = ("flows", "samples", "queue")
+_RTT_OF_FLOW = re.compile(r"flow\.(\d+)\.rtt")
 
 
 @dataclass(frozen=True)
@@ -170,14 +173,17 @@ class ReportRun:
         return cells
 
     @cached_property
-    def base_rtts_ms(self) -> dict[int, float]:
-        """Of each cell: between hosts of the user's what was measured, else what the scenario says."""
+    def base_rtts_ms(self) -> dict[tuple[int, int], float]:
+        """Of each cell's `[[flow]]` tables: between hosts of the user's what was measured, else what the scenario says;
+        none where it leaves that to the hosts."""
         found = {}
         for part, shift, _ in self.parts:
             measured_us = between_text.base_rtt_us(part.meta) if part.meta.get("engine") == "hosts" else None
-            for cell in part.meta.get("cells", ()):
-                if rtt_ms := measured_us / 1e3 if measured_us else (cell.get("rtt_ns") or 0) / 1e6:
-                    found[cell["index"] + shift] = rtt_ms
+            for cell in part.cells.values():
+                for key, value, _ in cell.describe:
+                    group = _RTT_OF_FLOW.fullmatch(key)
+                    if group and (rtt_ms := measured_us / 1e3 if measured_us else 1e3 * seconds(value)):
+                        found[cell.index + shift, int(group[1])] = rtt_ms
         return found
 
     @cached_property

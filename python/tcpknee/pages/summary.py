@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from tcpknee import human
 from tcpknee.evidence import written
@@ -111,10 +111,7 @@ def table(run: ReportRun) -> tuple[list[tuple[str, str]], list[Row]]:
 
 def base_rtt(run: ReportRun, entrant: Entrant, group: Group) -> str:
     """What was measured without load, or what the scenario says; where neither is there, the least of the flows."""
-    cell: Mapping[str, Any] = next((c for c in run.meta.get("cells", ()) if c["index"] == entrant.cell), {})
-    specs = [flow for flow in cell.get("flows", ()) if flow.get("group") == entrant.group]
-    own_ns = specs[0].get("rtt_ns") if specs and run.meta.get("engine") != "hosts" else None
-    if rtt_ms := own_ns / 1e6 if own_ns else run.base_rtts_ms.get(entrant.cell):
+    if rtt_ms := run.base_rtts_ms.get((entrant.cell, entrant.group)):
         return human.digits(rtt_ms)
     return _number(group.metrics.get("min_rtt_us"), "min_rtt_us")
 
