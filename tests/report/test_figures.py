@@ -202,8 +202,16 @@ def test_repetitions_of_transfers_that_come_and_go_lie_about_their_mean(case):
         assert shown == pytest.approx(group.values["goodput_bits_per_sec"].tolist(), rel=1e-3)
 
 
-def test_the_median_repetition_of_transfers_that_come_and_go_is_that_of_the_cells_goodput(case):
-    run = ReportRun.open(case("web"))
+@pytest.mark.parametrize("late", [False, True])
+def test_the_median_repetition_is_that_of_the_cells_goodput(case, late):
+    text = """
+    duration = "2s"
+    warmup = "500ms"
+    repeat = 5
+    path = { rate = "10Mbit/s", rtt = "20ms", loss = "0.5%" }
+    flow = [{ algorithm = "cubic" }, { algorithm = "reno", start = "1300ms" }]
+    """
+    run = ReportRun.open(tcpknee.run(text) if late else case("web"))
     for total in run.stats.totals:
         ordered = sorted(zip(total.values["goodput_bits_per_sec"].tolist(), total.reps.tolist(), strict=True))
         assert run.median_rep[total.cell] == ordered[2][1]

@@ -306,14 +306,12 @@ class ReportRun:
     @cached_property
     def median_rep(self) -> dict[int, int]:
         """Per cell, the repetition whose total goodput is the median (the lower of two)."""
-        totals: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
-        for group in self.stats.groups:
-            goodputs = np.nan_to_num(group.values["goodput_bits_per_sec"]).tolist()
-            for rep, goodput in zip(group.reps.tolist(), goodputs, strict=True):
-                totals[group.cell][rep] += goodput
-        return {
-            cell: sorted(reps, key=lambda rep: (reps[rep], rep))[(len(reps) - 1) // 2] for cell, reps in totals.items()
-        }
+        found = {}
+        for total in self.stats.totals:
+            goodputs = np.nan_to_num(total.values["goodput_bits_per_sec"])
+            order = np.lexsort((total.reps, goodputs))
+            found[total.cell] = int(total.reps[order[(len(order) - 1) // 2]])
+        return found
 
     def entrants_words(self, cell: int) -> str:
         """Who runs in a cell: "cubic", "cubic + bbr1"."""
