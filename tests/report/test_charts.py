@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import synthetic
+import tcpknee
 import traces
 from drawn import panels
 from tcpknee.live import trace
@@ -51,6 +52,27 @@ def test_every_panel_of_a_trace_has_its_grid_at_the_ticks_of_the_lowest(traced):
     found = panels(trace_page.spec(traced))
     assert len(found) == 4
     has_one_grid(found)
+
+
+@pytest.mark.parametrize("beside", ["", "[[flow]]\nalgorithm = 'reno'\nhops = '2'"])
+def test_the_queue_of_each_hop_is_a_line_of_its_own(beside):
+    text = """
+    duration = "1s"
+    [[hop]]
+    rate = "10Mbit/s"
+    rtt = "20ms"
+    [[hop]]
+    rate = "12Mbit/s"
+    rtt = "10ms"
+    [[flow]]
+    algorithm = "cubic"
+    """
+    run = ReportRun.open(tcpknee.run(text + beside))
+    blocks = timeseries.data(run, run.conditions[0])["lines_queue"]
+    assert [block.constants["series"] for block in blocks] == run.series.queue_labels
+    assert all(label.startswith(f"queue of hop {n}, cubic") for n, label in enumerate(run.series.queue_labels, 1))
+    assert len(blocks) == 2 and all((block.columns["t"][1:] >= block.columns["t"][:-1]).all() for block in blocks)
+    assert timeseries.buffer_line(run, sources.QUEUE) == [], "each hop has its own buffer"
 
 
 def test_a_constant_has_room_above_it_in_every_panel(tmp_path):

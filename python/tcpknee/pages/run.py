@@ -49,6 +49,10 @@ class Cell:
     def condition_axes(self) -> tuple[tuple[str, str], ...]:
         return tuple(axis for axis in self.axes if not is_algorithm_axis(axis[0]))
 
+    @property
+    def hops(self) -> int:
+        return max(sum(key.startswith("hop.") and key.endswith(".rate") for key, *_ in self.describe), 1)
+
 
 @dataclass(frozen=True)
 class Entrant:

@@ -131,7 +131,8 @@ class Series:
     @cached_property
     def queue_labels(self) -> list[str]:
         """Labels of queues that are not one flow's own, in the order of the matrix."""
-        labels = {self._owner(cell, -1)[1]: None for cell in self.run.cells if self._has_flows(cell)}
+        cells = [cell for cell in self.run.cells.values() if self._has_flows(cell.index)]
+        labels = {self._owner(cell.index, -1 - hop)[1]: None for cell in cells for hop in range(cell.hops)}
         return [label for label in labels if label.startswith(QUEUE_OF)]
 
     def _has_flows(self, cell: int) -> bool:
@@ -222,16 +223,15 @@ class Series:
         return {(e.cell, flow): (e.label, label) for e in self.run.entrants for flow, label in self.labels(e).items()}
 
     def _owner(self, cell: int, flow: int) -> tuple[str, str]:
-        """(entrant, series) that a flow's rows belong to; the queue belongs to a lone entrant, or to all."""
+        """(entrant, series) that a flow's rows belong to; the queue of a lone hop belongs to a lone flow, or to all."""
         if flow >= 0:
             return self._owners[cell, flow]
         entrants = [e for e in self.run.entrants if e.cell == cell]
-        if len(entrants) == 1:
-            # A lone flow's queue is its own; that of many is nobody's.
-            lone = entrants[0].label
-            label = lone if len(entrants[0].flows) == 1 and not self.as_bands else shared_queue([lone])
-            return label, label
-        label = shared_queue([e.label for e in entrants])
+        has_hops = self.run.cells[cell].hops > 1
+        if len(entrants) == 1 and len(entrants[0].flows) == 1 and not self.as_bands and not has_hops:
+            return entrants[0].label, entrants[0].label
+        names = " + ".join(dict.fromkeys(e.label for e in entrants))
+        label = f"{QUEUE_OF}hop {-flow}, {names}" if has_hops else QUEUE_OF + names
         return label, label
 
     def _drawn(self, cell: int) -> Iterator[tuple[int, Panel, Steps, int]]:
@@ -296,8 +296,3 @@ class Series:
     def _columns(self, table: str, names: list[str], cell: int, rep: int) -> dict[str, NDArray[Any]]:
         rows = self.run.table(table, names, cell=cell, rep=rep)
         return {name: rows[name].to_numpy() for name in names}
-
-
-def shared_queue(labels: list[str]) -> str:
-    """The queue's label where it is not one flow's own."""
-    return QUEUE_OF + " + ".join(dict.fromkeys(labels))

@@ -163,12 +163,12 @@ def warm_up(run: ReportRun) -> Any:
 
 
 def buffer_line(run: ReportRun, panel: Panel) -> list[Any]:
-    """The height at which the buffer is full, where all cells have one and it is ever near."""
+    """The height at which the buffer is full, where all cells have one, on a single hop, and it is ever near."""
     import altair as alt
     import pyarrow.compute as pc
 
     sizes = {cell.get("buffer_bytes") for cell in run.meta.get("cells", ())}
-    if len(sizes) != 1 or None in sizes:
+    if len(sizes) != 1 or None in sizes or any(cell.hops > 1 for cell in run.cells.values()):
         return []
     (size,) = sizes
     most = pc.max(run.table("queue", ["queue_bytes_max"])["queue_bytes_max"]).as_py() or 0
