@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 
 import tcpknee
@@ -19,6 +20,7 @@ from tcpknee.redteam import cases
 from tcpknee.redteam.cases import Case, drawn, mutated, nearby
 from tcpknee.redteam.judging import Question, Runs, Sides, all_judged, judged
 from tcpknee.redteam.knobs import EVERY
+from tcpknee.redteam.measured import Flow, Measured
 from tcpknee.redteam.objectives import EVERY as OBJECTIVES
 from tcpknee.redteam.objectives import NOTHING
 from tcpknee.redteam.search import sought
@@ -137,6 +139,29 @@ def test_a_plain_path_is_no_find_but_what_a_judge_wants() -> None:
     assert judged(Question(Case.of({"path.rate": 5.0, "path.buffer": 9.0}), "standing-queue"), runs)[0] >= 1
     refused_one = Case.of({"path.rate": 0.5, "path.rtt": 0.2})
     assert judged(Question(refused_one, "loss"), runs) == NOTHING
+
+
+def _slept(**changed: float) -> float:
+    """The score of a flow that has sent all that was under way at 1.1 s, and sends again at 1.64 s."""
+    steady = {"bytes_read": 0.0, "bytes_sent": 14480.0, "notsent_bytes": 14480.0, "unacked": 0.0}
+    steady |= {"snd_wnd_bytes": 65535.0, "pacing_rate_bits_per_sec": 1e7, "srtt_us": 40_000.0, "rto_us": 240_000.0}
+    samples = {name: np.full(3, value) for name, value in {**steady, **changed}.items()}
+    samples["unacked"][[0, 2]] = 10.0
+    samples["bytes_sent"][2] += 14480.0
+    slept = Measured([Flow("first", {}, np.array([1.0e6, 1.1e6, 1.64e6]), samples)], np.empty(0))
+    [judge] = [one.judge for one in OBJECTIVES if one.name == "lost-wake-up"]
+    return judge(Case(), "", lambda *asked, **how: slept)[0]
+
+
+def test_a_sample_holds_until_the_next_one() -> None:
+    assert _slept() > 2, "540 ms, and 180 are allowed"
+    assert _slept(snd_wnd_bytes=1448.0) == 0
+    assert _slept(pacing_rate_bits_per_sec=44_000.0) < 1, "two packets of 1500 bytes each 545 ms"
+    # The flow's last retransmission but one is at 3.4 s.
+    runs = Runs(Sides("vegas", "cubic", "vegas", "cubic"), 1)
+    bursts = Case.of({"path.rtt": 4.0, "path.loss": 3.0, "path.loss_burst": 10.0})
+    words = judged(Question(bursts, "stuck"), runs)[1]
+    assert float(words.removeprefix("is stuck: nothing is delivered for ").split()[0]) > 5
 
 
 def test_the_finds_known_of_old_are_judged_as_such() -> None:

@@ -38,6 +38,7 @@ COLUMNS = (
     "notsent_bytes",
     "unacked",
     "snd_wnd_bytes",
+    "pacing_rate_bits_per_sec",
     "srtt_us",
     "rto_us",
 )
@@ -110,11 +111,14 @@ class Case:
         return ", ".join(f"{name} = {BY_NAME[name].written(value)}".replace('"', "") for name, value in self.values)
 
     @property
+    def mtu_bytes(self) -> int:
+        return int(str(self.get("path.mtu") or '"1500B"').strip('"B'))
+
+    @property
     def has_room(self) -> bool:
         """Does a packet fit into the buffer? Of a trace, whose rate is in its file, the parser says it."""
         bdp_bytes = self.number("path.rate") * self.number("path.rtt") * 1e3 / 8
-        mtu_bytes = int(str(self.get("path.mtu") or '"1500B"').strip('"B'))
-        return "path.trace" in self or bdp_bytes * self.number("path.buffer") >= mtu_bytes
+        return "path.trace" in self or bdp_bytes * self.number("path.buffer") >= self.mtu_bytes
 
     # Times, all in ms.
 

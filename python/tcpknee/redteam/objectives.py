@@ -25,7 +25,8 @@ STUCK_RTOS = 15.0
 STANDING_RTTS, STANDING_US = 2.0, 50_000.0
 """A queue stands where 95 % of the time the wait is more than this many base RTTs, and this long."""
 WAKE_UP_US, WAKE_UP_RTTS = 100_000.0, 2.0
-"""Data waits, nothing is under way, the far end has room, and nothing is sent for longer than both together."""
+"""Data waits, nothing is under way, the far end has room, and nothing is sent for longer than both together, and what
+the pacing rate explains."""
 LOSS_PCT, LOSS_TIMES = 5.0, 3.0
 """Percent of what was sent that is sent again beyond what the path loses by itself, and how many times that of the one
 it is compared with."""
@@ -97,16 +98,14 @@ def _unfairness(case: Case, key: str, ask: Ask) -> Found:
     return (harm - max(usual, 0.0)) / HARM_BEYOND, words
 
 
-def _silence(flow: Flow, waits: np.ndarray, column: str) -> tuple[float, int]:
-    """The longest time in which a condition holds and a count stays, us; and the sample at which it begins."""
-    if len(flow.t_us) < 2:
+def _silence(case: Case, flow: Flow, waits: np.ndarray, column: str) -> tuple[float, int]:
+    """The longest time in which a condition holds and a count stays, us; and the sample at which it begins. A sample
+    holds until the next one, and the last until the end of the run."""
+    if not len(flow.t_us):
         return 0.0, 0
-    still = waits[1:] & waits[:-1] & (np.diff(flow.samples[column]) == 0)
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], still.astype(np.int8), [0]))))
-    begins, ends = edges[::2], edges[1::2]
-    if not len(begins):
-        return 0.0, 0
-    lengths = flow.t_us[ends] - flow.t_us[begins]
+    goes_on = waits[1:] & waits[:-1] & (np.diff(flow.samples[column]) == 0)
+    begins = np.flatnonzero(np.append(True, ~goes_on))
+    lengths = np.diff(np.append(flow.t_us[begins], case.duration * 1e3)) * waits[begins]
     longest = int(np.argmax(lengths))
     return float(lengths[longest]), int(begins[longest])
 
@@ -118,7 +117,7 @@ def _stuck(case: Case, key: str, ask: Ask) -> Found:
         return NOTHING
     for flow in seen.of("first", "late"):
         waits = (flow.samples["unacked"] > 0) | (flow.samples["notsent_bytes"] > 0)
-        length, place = _silence(flow, waits, "bytes_read")
+        length, place = _silence(case, flow, waits, "bytes_read")
         length -= case.number("path.outage") * 1e3
         rto = max(float(flow.samples["rto_us"][place]) if len(flow.t_us) else 0.0, 200_000.0)
         words = (
@@ -135,11 +134,12 @@ def _wake_up(case: Case, key: str, ask: Ask) -> Found:
     away = sum(case.number(f"{end}.steal_slice", 5.0) * 2e3 for end in ("sender", "receiver") if f"{end}.steal" in case)
     for flow in seen.of("first", "late") if seen else ():
         waits = (flow.samples["unacked"] == 0) & (flow.samples["notsent_bytes"] >= 1448)
-        length, place = _silence(flow, waits & (flow.samples["snd_wnd_bytes"] >= 9000), "bytes_sent")
+        length, place = _silence(case, flow, waits & (flow.samples["snd_wnd_bytes"] >= 9000), "bytes_sent")
         allowed = WAKE_UP_US + away
-        allowed += (
-            WAKE_UP_RTTS * max(float(flow.samples["srtt_us"][place]), case.number("path.rtt") * 1e3) if length else 0
-        )
+        if length:
+            allowed += WAKE_UP_RTTS * max(float(flow.samples["srtt_us"][place]), case.number("path.rtt") * 1e3)
+            rate = float(flow.samples["pacing_rate_bits_per_sec"][place])
+            allowed += 2 * case.mtu_bytes * 8e6 / rate if rate > 0 else 0.0
         words = f"sleeps for {length / 1e3:.0f} ms with data to send, nothing under way and room at the far end"
         best = max(best, (length / allowed, words))
     return best
@@ -247,7 +247,7 @@ EVERY: tuple[Objective, ...] = (
     Objective(
         "lost-wake-up",
         "data waits, nothing is under way, the far end has room, and nothing is sent for "
-        f"{WAKE_UP_US / 1e3:g} ms and {WAKE_UP_RTTS:g} round trips",
+        f"{WAKE_UP_US / 1e3:g} ms, {WAKE_UP_RTTS:g} round trips and what two packets take at its pacing rate",
         (),
         _wake_up,
     ),
