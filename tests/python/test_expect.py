@@ -115,6 +115,11 @@ def test_deterministic_repetitions_are_decided() -> None:
     assert verdict("a.goodput > 3Mbit/s", {"a": [3e6, 3e6], "b": [3e6, 3e6]}) == "fails"
 
 
+def test_equality_is_undecided_where_the_interval_holds_it() -> None:
+    assert verdict("a.goodput == b.goodput", {"a": [3e6, 4e6, 3e6], "b": [3e6, 3e6, 4e6]}) == "undecided"
+    assert verdict("a.goodput == b.goodput", {"a": [3e6, 3.1e6, 3e6], "b": [5e6, 5e6, 5.1e6]}) == "fails"
+
+
 def test_a_ratio_to_zero_has_no_value() -> None:
     assert verdict("a.goodput / b.goodput > 1", {"a": [3e6, 3e6], "b": [0.0, 0.0]}) == "undecided"
 

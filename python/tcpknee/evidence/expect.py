@@ -185,7 +185,7 @@ def decide(operator: str, step: Estimate) -> str:
     low = step.mean if step.low is None else step.low
     high = step.mean if step.high is None else step.high
     if operator == "==":
-        return "holds" if low == high == 0 else "fails"
+        return "holds" if low == high == 0 else "undecided" if low <= 0 <= high else "fails"
     if operator in ("<", "<="):
         low, high = -high, -low
     strict = operator in ("<", ">")
