@@ -173,6 +173,33 @@ def test_each_flow_has_the_base_rtt_of_its_own_way():
     assert "base RTT" not in json.dumps(export.spec(run, export.find("delay-goodput"))), "they have no line in common"
 
 
+def test_a_row_has_the_flows_of_a_repetition():
+    text = """
+    duration = "1s"
+    repeat = 3
+    path = { rate = "10Mbit/s", rtt = "20ms" }
+    [[flow]]
+    algorithm = "reno"
+    count = 2
+    [[flow]]
+    algorithm = "cubic"
+    name = "web"
+    workload = "web"
+    arrivals = "30/s"
+    sizes = "lognormal median 20kB sigma 1 from 1kB to 1MB"
+    """
+    run = ReportRun.open(tcpknee.run(text))
+    opened = [sum((row["cell"], row["rep"], row["name"]) == (0, rep, "web") for row in run.flows) for rep in range(3)]
+    _, rows = summary.table(run)
+    assert [row.flows for row in rows[:2]] == ["2", f"{min(opened)} to {max(opened)}"] and min(opened) < max(opened)
+
+
+@pytest.mark.parametrize(("count", "word"), [(5, "1 further pair<"), (6, "2 further pairs<")])
+def test_the_pairs_below_the_answer_are_counted(count, word, case, monkeypatch):
+    monkeypatch.setattr(summary, "answer", lambda run: (["Goodput"] * count, []))
+    assert word in page.render(ReportRun.open(case("one")))
+
+
 def test_conditions_without_a_value_are_counted_as_not_known():
     text = """
     duration = "1s"

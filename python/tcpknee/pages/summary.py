@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+
 from tcpknee import human
 from tcpknee.evidence import written
 from tcpknee.evidence.metrics import BY_NAME
@@ -47,7 +49,8 @@ class Row:
     condition: str
     entrant: str
     colour: str
-    flows: int
+    flows: str
+    """Their number in a repetition, where it is not 1."""
     values: list[Value]
 
 
@@ -98,15 +101,20 @@ def table(run: ReportRun) -> tuple[list[tuple[str, str]], list[Row]]:
                 run.conditions[entrant.condition].label,
                 entrant.label,
                 palette.colour(run.slots[entrant.algorithm]),
-                len(entrant.flows),
+                _flow_count(group),
                 values,
             )
         )
     for one in run.beside:
         values = [*told(one.row.metrics), Value(_number(one.row.metrics.get("min_rtt_us"), "min_rtt_us"))]
         values += [Value("–")] * (len(heads) - len(values))
-        rows.append(Row("a path of its own", one.label, palette.colour(run.slots[one.algorithm]), 1, values))
+        rows.append(Row("a path of its own", one.label, palette.colour(run.slots[one.algorithm]), "", values))
     return heads, rows
+
+
+def _flow_count(group: Group) -> str:
+    least, most = (f"{count(group.values['members']):.0f}" for count in (np.min, np.max))
+    return f"{least} to {most}" if least != most else most if most != "1" else ""
 
 
 def base_rtt(run: ReportRun, entrant: Entrant, group: Group) -> str:

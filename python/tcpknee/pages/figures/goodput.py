@@ -12,8 +12,9 @@ from tcpknee.pages.theme import Layout
 name = "goodput"
 title = "Goodput"
 summary = (
-    "Payload delivered in order to the application, all flows of a kind together, after the warm-up. "
-    "Large marks are means over the repetitions, lines their 95 % intervals, small marks single repetitions."
+    "Payload delivered in order to the application, all flows of a kind together, after the warm-up; of transfers that "
+    "do not come and go, from their opening. Large marks are means over the repetitions, lines their 95 % intervals, "
+    "small marks single repetitions."
 )
 #: Taller than this nobody compares rows any more; `axes` shows such matrices.
 ROWS_AT_MOST = 60

@@ -18,8 +18,9 @@ name = "timeseries"
 title = "Over time"
 summary = (
     "Each cell's repetition of median goodput. Long series are thinned to the least and greatest value of every pixel "
-    "column, so no spike is lost. Shaded: warm-up, which no rate, delay or limit counts. Click a name to single it "
-    "out; drag to move along time, Shift + wheel to zoom, double-click to go back."
+    "column, so no spike is lost. Shaded: warm-up, which rates, delays and limits leave out; those of transfers "
+    "count from their opening. Click a name to single it out; drag to move along time, Shift + wheel to zoom, "
+    "double-click to go back."
 )
 PANEL_HEIGHT = 120
 
