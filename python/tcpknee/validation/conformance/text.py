@@ -22,6 +22,5 @@ def verdict_line(verdict: Verdict) -> str:
     """Writes what became of a tolerance over many cells."""
     unit = f" {verdict.unit}" if verdict.unit else ""
     word = "ok" if verdict.ok else "OUTSIDE"
-    return (
-        f"  {verdict.what}: {verdict.value:.3g}{unit} of {verdict.cells} values, at most {verdict.limit:g}{unit}: {word}"
-    )
+    found, limit = f"{verdict.value:.3g}{unit}", f"{verdict.limit:g}{unit}"
+    return f"  {verdict.what}: {found} of {verdict.cells} values, at most {limit}: {word}"
