@@ -630,3 +630,16 @@ def test_an_axis_of_one_algorithms_own_parameter_has_a_column_and_verdicts(call:
         assert re.search(rf"goodput: .*bbr1.* cubic .*\(flow\.0\.bbr1\.cwnd_gain {value}\)", out), out
     verdicts = json.loads(call(*words, "--rate", "10Mbit/s", "--loss", "1%", "-q", "--json").out)["verdicts"]
     assert {verdict["axes"]["flow.0.bbr1.cwnd_gain"] for verdict in verdicts} == {"1", "2.5"}
+
+
+def test_a_verdict_says_whose_algorithms_it_compares_where_several_flows_have_some(call: Call, tmp_path: Path) -> None:
+    flows = 'name = "up"\nalgorithm = ["cubic", "reno"]\n[[flow]]\nname = "down"\nalgorithm = ["cubic", "reno"]'
+    text = f'duration = "1s"\n[path]\nrate = "10Mbit/s"\nrtt = "20ms"\n[[flow]]\n{flows}\n'
+    (tmp_path / "two.toml").write_text(text, encoding="utf-8")
+    lines = call("run", "two.toml", "-q").out.splitlines()
+    told = [line for line in lines if "goodput: " in line and "beside" not in line and "per flow" not in line]
+    assert [line.rpartition("  (")[2] for line in told] == [
+        f"{flow}, flow.{other}.algorithm {algorithm})"
+        for algorithm in ("cubic", "reno")
+        for flow, other in (("up", 1), ("down", 0))
+    ], told

@@ -14,7 +14,7 @@ from tcpknee.evidence.verdicts import price
 from tcpknee.say import aligned
 
 from . import beside, doubts, drift, ending, hosts_text, manifest
-from .summary import Group, Total
+from .summary import ALGORITHM, Group, Total
 
 if TYPE_CHECKING:
     from tcpknee.evidence.expect import Outcome
@@ -371,9 +371,16 @@ def _expectation(outcome: Outcome) -> Iterator[str]:
 
 
 def _where(run: Run, verdict: Verdict) -> str:
-    """The axes of a verdict that others do not share."""
-    where = ", ".join(f"{_short(key)} {value}" for key, value in verdict.axes.items() if _varies(run, key))
-    return f"  ({where})" if where else ""
+    """Which flow's algorithms a verdict compares, where several have some, and its axes that others do not share."""
+    varied = {key for cell in run.meta["cells"] for key, _ in cell["axes"] if ALGORITHM.fullmatch(key)}
+    number = verdict.groups[0]
+    own = f"flow.{number}.algorithm"
+    is_open = len(varied) > 1 and own in varied and own not in verdict.axes
+    names = {group.name for group in run.summary.groups if group.group == number and is_open}
+    # A flow without a name of its own has that of each algorithm.
+    flow = [*names] if len(names) == 1 else [f"flow.{number}"] if names else []
+    where = [*flow, *(f"{_short(key)} {value}" for key, value in verdict.axes.items() if _varies(run, key))]
+    return f"  ({', '.join(where)})" if where else ""
 
 
 def _published(found: Sequence[Beside]) -> Iterator[str]:

@@ -150,7 +150,7 @@ def _pairs(found: Sequence[Group]) -> Iterator[Pair]:
     for group in found:
         alike.setdefault((group.group, group.workload, _but(group, group.group, group.algorithm)), []).append(group)
         for axis, algorithm in group.axes.items():
-            other = _ALGORITHM.fullmatch(axis)
+            other = ALGORITHM.fullmatch(axis)
             if other and int(other[1]) != group.group:
                 key = (group.group, group.workload, axis, _but(group, int(other[1]), algorithm))
                 beside.setdefault(key, []).append((algorithm, group))
@@ -165,7 +165,7 @@ def _pairs(found: Sequence[Group]) -> Iterator[Pair]:
         yield from (_pair(a, b, shared=True) for a, b in combinations(members, 2) if a.workload == b.workload)
 
 
-_ALGORITHM = re.compile(r"flow\.(\d+)\.algorithm")
+ALGORITHM = re.compile(r"flow\.(\d+)\.algorithm")
 """The axis of a flow's algorithm."""
 
 
@@ -318,7 +318,7 @@ def _late(group: Group) -> str:
 
 def _without_effect(found: Sequence[Group]) -> Iterator[str]:
     """Axes but algorithms by whose values nothing differs, wherever they act. Of algorithms verdicts say so."""
-    for axis in dict.fromkeys(axis for group in found for axis in group.axes if not _ALGORITHM.fullmatch(axis)):
+    for axis in dict.fromkeys(axis for group in found for axis in group.axes if not ALGORITHM.fullmatch(axis)):
         alike: dict[object, list[Group]] = {}
         for group in found:
             if axis in group.axes:
