@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import pickle
 import re
 import shutil
 import socket
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -19,6 +22,7 @@ import tcpknee
 from support import SMALL, Ended, refused
 from tcpknee import _core, imports, provenance
 from tcpknee.datasets.dataset import Dataset
+from tcpknee.datasets.partitions import _File
 from tcpknee.errors import MissingTable, RunFolderError, UsageError
 
 Call = Callable[..., Ended]
@@ -242,3 +246,32 @@ def test_a_recording_whose_times_are_text_is_refused_where_it_is_asked_when_it_b
 def test_whole_numbers_that_another_program_wrote_as_floats_are_read(tmp_path: Path) -> None:
     pq.write_table(pa.table({"snd_cwnd": [1.0, None]}), tmp_path / "sockets-000001.parquet")
     assert Dataset(tmp_path).rows("sockets")["snd_cwnd"].to_pylist() == [1.0, None]
+
+
+def test_threads_that_read_an_unfinished_file_at_once_read_what_they_ask_for() -> None:
+    """Arrow moves to a place and reads there in two calls, and asks for the size in four."""
+
+    class Content:
+        data = bytes(range(251)) * 400
+
+        def __len__(self) -> int:
+            return len(self.data)
+
+        def read_at(self, size: int, at: int) -> bytes:
+            return self.data[at : at + size]
+
+    class Slow(_File):
+        def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+            found = super().seek(offset, whence)
+            time.sleep(0)
+            return found
+
+    content = Content()
+    file = pa.PythonFile(Slow(content), mode="r")
+
+    def read(number: int) -> bool:
+        at = number * 37 % 100_000
+        return bool(file.size() == len(content) and file.read_at(64, at) == content.data[at : at + 64])
+
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(read, range(2_000)))

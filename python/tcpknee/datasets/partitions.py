@@ -11,6 +11,7 @@ import io
 import os
 import re
 import shlex
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -220,10 +221,19 @@ def _where(equals: Mapping[str, int]) -> Any:
 
 
 class _File(io.RawIOBase):
-    """The whole file that an unfinished segment would be."""
+    """The whole file that an unfinished segment would be. Each thread has a position of its own: Arrow's threads move
+    theirs and read in two calls, and ask for the size in four."""
 
     def __init__(self, content: _core.Unfinished) -> None:
-        self._content, self._at = content, 0
+        self._content, self._positions = content, threading.local()
+
+    @property
+    def _at(self) -> int:
+        return getattr(self._positions, "at", 0)
+
+    @_at.setter
+    def _at(self, at: int) -> None:
+        self._positions.at = at
 
     def readable(self) -> bool:
         return True
