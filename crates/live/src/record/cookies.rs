@@ -1,15 +1,20 @@
 //! Keeps algorithm and owner of each socket from one dump to the next, by its
 //! cookie: a destroy event has neither.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use ahash::AHashMap;
 use knee_collect::processes::Process;
 use knee_collect::sock_diag::Diag;
 
-/// A socket that so many dumps in a row lack is forgotten. Its destroy event may
+/// A socket that so many dumps in a row lack is forgotten, once that has taken [`KEPT`]. Its destroy event may
 /// still be on its way until then.
 const KEPT_DUMPS: u64 = 3;
+
+/// Destroy events come from a work queue of the kernel, which may be late on a machine that is busy.
+const KEPT: Duration = Duration::from_secs(10);
 
 /// A socket, and what its user keeps beside it.
 #[derive(Clone, Debug, Default)]
@@ -45,13 +50,24 @@ pub struct Cookies<T = ()> {
     by_cookie: AHashMap<u64, u32>,
     last: u32,
     dump: u64,
+    /// Dumps that are younger than [`KEPT`], by when they began.
+    young: VecDeque<(u64, Instant)>,
     algorithms: Vec<Box<str>>,
 }
 
 impl<T: Default> Cookies<T> {
     /// Begins a dump.
     pub fn begin(&mut self) {
+        self.begin_at(Instant::now());
+    }
+
+    fn begin_at(&mut self, now: Instant) {
         self.dump += 1;
+        let is_old = |&(_, began): &(u64, Instant)| now.duration_since(began) > KEPT;
+        while self.young.front().is_some_and(is_old) {
+            self.young.pop_front();
+        }
+        self.young.push_back((self.dump, now));
     }
 
     /// Ends a dump, and forgets sockets that are long gone.
@@ -59,10 +75,12 @@ impl<T: Default> Cookies<T> {
         if self.by_cookie.len() as u64 <= sockets {
             return;
         }
-        let (entries, free, dump) = (&mut self.entries, &mut self.free, self.dump);
+        let first = self.young.front().map_or(self.dump, |&(dump, _)| dump);
+        let least = first.min(self.dump.saturating_sub(KEPT_DUMPS));
+        let (entries, free) = (&mut self.entries, &mut self.free);
         self.by_cookie.retain(|_, &mut at| {
             let entry = &mut entries[at as usize];
-            let stays = entry.seen + KEPT_DUMPS >= dump;
+            let stays = entry.seen >= least;
             if !stays {
                 *entry = Entry::default();
                 free.push(at);
@@ -236,17 +254,20 @@ mod tests {
     }
 
     #[test]
-    fn socket_without_a_destroy_event_is_forgotten_after_some_dumps() {
-        let mut cookies = Cookies::<()>::default();
-        cookies.begin();
+    fn socket_without_a_destroy_event_is_forgotten_after_some_dumps_and_some_time() {
+        let (mut cookies, start) = (Cookies::<()>::default(), Instant::now());
+        cookies.begin_at(start);
         cookies.see(&of(1, Some("cubic")));
         cookies.see(&of(2, Some("cubic")));
         for _ in 0..=KEPT_DUMPS {
-            assert!(cookies.get(1).is_some());
-            cookies.begin();
+            cookies.begin_at(start);
             cookies.see(&of(2, Some("cubic")));
             cookies.end(1);
+            assert!(cookies.get(1).is_some(), "its event may still come");
         }
+        cookies.begin_at(start + 2 * KEPT);
+        cookies.see(&of(2, Some("cubic")));
+        cookies.end(1);
         assert!(cookies.get(1).is_none());
         cookies.begin();
         cookies.see(&of(3, Some("bbr")));
