@@ -82,14 +82,16 @@ def of_cells(
     if not rows.starts.size:
         return []
     goodput = rows.column("goodput_bits_per_sec")
-    carried = goodput * _share_of_cell(rows, cells)
+    steady = _steady(rows, cells)
+    carried = goodput * _share_of_cell(rows, cells, steady)
     # What comes and goes has no share of the link to compare.
     stays = _which(rows, lambda workload: not workload["draws"])
     shares, members = goodput * stays, rows.sum(stays)
     total, squares = rows.sum(carried), rows.sum(shares**2)
     with np.errstate(divide="ignore", invalid="ignore"):
         jain = np.where((members > 1) & (squares > 0), rows.sum(shares) ** 2 / (members * squares), np.nan)
-    delivered = rows.sum(goodput * _steady(rows, cells) * _steady_ns(rows, cells)) / 8e9
+    steady_ns = _of_cells(rows, cells, "duration_ns") - _of_cells(rows, cells, "warmup_ns")
+    delivered = rows.sum(goodput * steady * steady_ns) / 8e9
     requests = rows.column("requests")
     answered = np.where(
         rows.sum((~np.isnan(requests)).astype(np.float64)) > 0, rows.sum(np.nan_to_num(requests)), np.nan
@@ -231,34 +233,29 @@ def _rates(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Flo
     """Rates of each row that may be added up. Of a flow that stays, its own. Of transfers the bytes of each over the
     time in which any of them was under way, since they need not have shared the link; of those that come and go, what
     each carried in the run's steady part over the whole of that part."""
-    opened, begins, ends = _times(rows, cells)
+    opened, _, ends = _times(rows, cells)
     draws = _which(rows, lambda workload: workload["draws"]) > 0
-    steady = _overlap(begins, ends, _of_cells(rows, cells, "warmup_ns"), _of_cells(rows, cells, "duration_ns"))
     of_all = _part(ends - opened, _under_way(rows, opened, ends))
-    part = np.where(draws, steady, np.where(_are_transfers(rows), of_all, 1.0))
+    part = np.where(draws, _steady(rows, cells), np.where(_are_transfers(rows), of_all, 1.0))
     names = ("goodput_bits_per_sec", "throughput_bits_per_sec")
     return {name: rows.column(name) * part for name in names}
 
 
-def _share_of_cell(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> Floats:
+def _share_of_cell(rows: _Rows, cells: Mapping[int, Mapping[str, Any]], steady: Floats) -> Floats:
     """Of each row, how much of the cell's time its rate was carried: of the steady part, or, where all flows are
     transfers, which have no warm-up, of the time in which any was under way. So no total is more than the link had."""
     opened, _, ends = _times(rows, cells)
     only_transfers = np.repeat(rows.sum((~_are_transfers(rows)).astype(np.float64)) == 0, rows.sizes)
     of_all = _part(ends - opened, _under_way(rows, opened, ends))
-    return np.where(only_transfers, of_all, _steady(rows, cells))
+    return np.where(only_transfers, of_all, steady)
 
 
 def _steady(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> Floats:
-    """Of each row, how much of the run's steady part its rate was carried."""
-    opened, begins, ends = _times(rows, cells)
-    comes = _which(rows, lambda workload: workload["counts"] == "completion") > 0
-    warm, over = _of_cells(rows, cells, "warmup_ns"), _of_cells(rows, cells, "duration_ns")
-    return _overlap(np.where(comes, opened, begins), ends, warm, over)
-
-
-def _steady_ns(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> Floats:
-    return _of_cells(rows, cells, "duration_ns") - _of_cells(rows, cells, "warmup_ns")
+    """Of each row, how much of the run's steady part its rate was carried. What was under way before is taken to have
+    been as fast before as after."""
+    opened, _, ends = _times(rows, cells)
+    first, last = _of_cells(rows, cells, "warmup_ns"), _of_cells(rows, cells, "duration_ns")
+    return _part(np.maximum(np.minimum(ends, last) - np.maximum(opened, first), 0.0), last - first)
 
 
 def _are_transfers(rows: _Rows) -> npt.NDArray[np.bool_]:
@@ -276,12 +273,6 @@ def _under_way(rows: _Rows, opened: Floats, ends: Floats) -> Floats:
     reached = np.maximum.accumulate(until)
     added = np.maximum(reached - np.maximum(begins, np.r_[-1, reached[:-1]]), 0)
     return np.repeat(rows.sum(added.astype(np.float64)), rows.sizes)
-
-
-def _overlap(begins: Floats, ends: Floats, first: Floats, last: Floats) -> Floats:
-    """How much of the time from `first` to `last` lies between `begins` and `ends`. What was under way before that is
-    taken to have been as fast before as after."""
-    return _part(np.maximum(np.minimum(ends, last) - np.maximum(begins, first), 0.0), last - first)
 
 
 def _part(some: Floats, whole: Floats) -> Floats:
