@@ -109,8 +109,7 @@ class Quantity:
             ratio = self.values / other.values
         # x / 0 has no value in that unit.
         ratio = np.where(np.isfinite(ratio), ratio, np.nan)
-        # Of what may be below 0, as a difference may, logarithms have no mean.
-        is_quotient = self._never_below_0 and other._never_below_0
+        bounds = self._bounds_with(other)
         return Quantity(
             ratio,
             self.bits - other.bits,
@@ -118,13 +117,14 @@ class Quantity:
             percent=self.percent and other.bare,
             bare=self.bare and other.bare,
             measured=self.measured or other.measured,
-            quotient=is_quotient
+            # Of what may be below 0, as a difference may, logarithms have no mean.
+            quotient=bounds[0] >= 0
             and (
                 (self.measured and other.measured and (self.bits, self.seconds) == (other.bits, other.seconds))
                 or (self.quotient and not other.measured)
                 or (other.quotient and not self.measured)
             ),
-            bounds=self._bounds_with(other),
+            bounds=bounds,
         )
 
     def negative(self) -> Quantity:

@@ -615,7 +615,7 @@ def _harmed(term: Term, place: Place, of: Mapping[str, Quantity]) -> Harm:
     better = metrics.BY_NAME[term.metric].better
     alone, new, base = (of[run].values for run in ("alone", "new", "base"))
     shares = [_harm(values, alone, better) for values in (new, base)]
-    of_new = estimate(shares[0], (0.0, 1.0))
+    of_new, of_base = (estimate(one, (0.0, 1.0)) for one in shares)
     assert of_new is not None, "the flow has it alone"
     if better > 0:
         values, allowed = "", base - HARM_MARGIN * alone
@@ -630,9 +630,7 @@ def _harmed(term: Term, place: Place, of: Mapping[str, Quantity]) -> Harm:
     if gone[0].any():
         words.append(_decided(estimate(gone[0] - gone[1])))
     bound = _bound(str(term), ">=" if better > 0 else "<=", of["base"], allowed)
-    return Harm(
-        label, place, of_new, estimate(shares[1], (0.0, 1.0)), min(words, key=_ORDER.__getitem__), values, bound
-    )
+    return Harm(label, place, of_new, of_base, min(words, key=_ORDER.__getitem__), values, bound)
 
 
 def _decided(excess: Estimate | None) -> str:
