@@ -372,10 +372,9 @@ def _expectation(outcome: Outcome) -> Iterator[str]:
 
 def _where(run: Run, verdict: Verdict) -> str:
     """Which flow's algorithms a verdict compares, where several have some, and its axes that others do not share."""
-    varied = {key for cell in run.meta["cells"] for key, _ in cell["axes"] if ALGORITHM.fullmatch(key)}
     number = verdict.groups[0]
     own = f"flow.{number}.algorithm"
-    is_open = len(varied) > 1 and own in varied and own not in verdict.axes
+    is_open = own not in verdict.axes and any(map(ALGORITHM.fullmatch, verdict.axes)) and _varies(run, own)
     names = {group.name for group in run.summary.groups if group.group == number and is_open}
     # A flow without a name of its own has that of each algorithm.
     flow = [*names] if len(names) == 1 else [f"flow.{number}"] if names else []
