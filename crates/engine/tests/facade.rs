@@ -97,27 +97,31 @@ fn rows_that_are_taken_while_it_runs_are_those_of_a_run_that_keeps_them() {
     }
 }
 
-#[test]
-fn a_steered_run_keeps_every_row_that_nobody_took() {
-    let text = TEXT.replace("\"2s\"", "\"5s\"\nsample_interval = \"1ms\"");
-    let cell = parse(&text, "facade.toml", None)
-        .unwrap_or_else(|error| panic!("{error}"))
-        .cell(0)
-        .expect("there are four");
+/// The first cell, after the last decision for its first flow.
+fn steered(text: &str, every: Nanos, snd_cwnd: Option<u32>) -> Run {
+    let scenario = parse(text, "facade.toml", None).unwrap_or_else(|error| panic!("{error}"));
     let options = Options {
         agent: Some(Steered {
             group: 0,
-            decisions: Decisions::Every(Nanos::from_ms(10)),
+            decisions: Decisions::Every(every),
         }),
         ..Options::default()
     };
+    let cell = scenario.cell(0).expect("there is one");
     let mut run = Run::new(cell, 0, &options).expect("the simulator can run it");
     while run.next_decision() {
         run.decide(Answer {
-            snd_cwnd: Some(20),
+            snd_cwnd,
             pacing_rate: None,
         });
     }
+    run
+}
+
+#[test]
+fn a_steered_run_keeps_every_row_that_nobody_took() {
+    let text = TEXT.replace("\"2s\"", "\"5s\"\nsample_interval = \"1ms\"");
+    let run = steered(&text, Nanos::from_ms(10), Some(20));
     // One each millisecond, the last at the end.
     assert_eq!(run.finish().queue.rows(), 5000);
 }
@@ -127,24 +131,7 @@ fn an_agent_has_nothing_to_decide_once_its_connection_is_over() {
     let flows = "algorithm = \"reno\"\nworkload = \"transfer\"\nbytes = \"10kB\"\n[[flow]]\nalgorithm = \"cubic\"";
     let path = "[path]\nrate = \"20Mbit/s\"\nrtt = \"40ms\"";
     let text = format!("duration = \"20s\"\n{path}\n[[flow]]\n{flows}\n");
-    let cell = parse(&text, "facade.toml", None)
-        .unwrap_or_else(|error| panic!("{error}"))
-        .cell(0)
-        .expect("there is one");
-    let options = Options {
-        agent: Some(Steered {
-            group: 0,
-            decisions: Decisions::Every(Nanos::from_secs(5)),
-        }),
-        ..Options::default()
-    };
-    let mut run = Run::new(cell, 0, &options).expect("the simulator can run it");
-    while run.next_decision() {
-        run.decide(Answer {
-            snd_cwnd: None,
-            pacing_rate: None,
-        });
-    }
+    let mut run = steered(&text, Nanos::from_secs(5), None);
     // A handshake, 10 kB and what closes it; the other flow goes on.
     assert!(run.now() < Nanos::from_ms(300), "{}", run.now());
     assert!(run.step(Nanos::from_secs(10)));

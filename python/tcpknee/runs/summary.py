@@ -246,8 +246,8 @@ def _group(cell: Mapping[str, Any], part: groups.Part) -> Group:
 
 
 def _of_all(values: Floats) -> Floats:
-    """What falls on a transfer that is not complete in one repetition is told of none: those that have it are the
-    better ones."""
+    """The values, or none of them where a repetition's falls on a transfer that is not complete: the repetitions that
+    have one are the better ones."""
     return np.full_like(values, np.nan) if np.isinf(values).any() else values
 
 

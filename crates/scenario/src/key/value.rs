@@ -1,4 +1,4 @@
-//! A value of a key, of whatever type its kind reads.
+//! A value of a key. Its kind decides the type.
 
 use std::any::Any;
 use std::fmt;
