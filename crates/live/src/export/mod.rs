@@ -13,6 +13,7 @@ mod queues;
 mod tally;
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -27,7 +28,7 @@ use queues::{QueueView, Queues};
 use serde::{Deserialize, Serialize};
 use tally::Tally;
 
-use crate::record::events::{Events, GRACE};
+use crate::record::events::{Chunk, Events};
 use crate::record::moment::{Moment, thread_cpu};
 use crate::record::pace::Pace;
 use crate::record::{Cpu, Selection, Wanted, within};
@@ -202,8 +203,7 @@ impl<'a> Exporter<'a> {
                 self.sampling.interrupted += u64::from(dump.interrupted);
                 self.sampling.t_unix_ns = Moment::now().unix_ns;
                 if self.sampling.samples == 1 {
-                    // Whatever begins after the first sums are told is counted whole.
-                    std::thread::sleep(GRACE);
+                    self.begin();
                 }
             }
             // Without a first one there is nothing to tell; later the next may go well.
@@ -219,19 +219,21 @@ impl<'a> Exporter<'a> {
         Ok(())
     }
 
+    /// Whatever begins after the first sums are told is counted whole.
+    fn begin(&mut self) {
+        if let Some(events) = &self.events {
+            let Ok(_) = events.catch_up(take(&mut self.tally, &mut self.sampling));
+        }
+        self.tally.begin();
+    }
+
     fn take_events(&mut self) {
         let Some(events) = &self.events else {
             return;
         };
-        let goes_on = events.take(|chunk| {
-            for (now, body) in chunk.events() {
-                let told = self.tally.destroyed(now, body);
-                self.sampling.final_left_out += u64::from(!told);
-            }
-            Ok::<_, std::convert::Infallible>(())
-        });
+        let Ok(goes_on) = events.take(take(&mut self.tally, &mut self.sampling));
         self.sampling.events_lost = events.lost.load(Ordering::Relaxed);
-        if goes_on == Ok(false) {
+        if !goes_on {
             self.events = None;
             self.sampling.events = false;
         }
@@ -262,6 +264,20 @@ impl<'a> Exporter<'a> {
             queues: self.queues.views(),
             sampling: self.sampling,
         }
+    }
+}
+
+/// Counts what ended.
+fn take(
+    tally: &mut Tally,
+    sampling: &mut Sampling,
+) -> impl FnMut(&Chunk) -> Result<(), Infallible> {
+    |chunk| {
+        for (now, body) in chunk.events() {
+            let told = tally.destroyed(now, body);
+            sampling.final_left_out += u64::from(!told);
+        }
+        Ok(())
     }
 }
 

@@ -18,7 +18,6 @@ use super::labels::{Algorithms, By, Owner, Places};
 use crate::record::Selection;
 use crate::record::cookies::{Cookies, Entry};
 use crate::record::dumper::Dumper;
-use crate::record::events::GRACE;
 use crate::record::moment::Moment;
 use crate::record::rows::SOCKETS_PER_MOMENT;
 
@@ -44,8 +43,10 @@ pub struct Tally {
     processes: Processes,
     /// Inodes whose process is looked for, with their cookies.
     wanted: HashMap<u32, u64>,
-    /// Events until then may be of connections from before the first sample.
-    begun_ns: Option<i64>,
+    /// The first sample was taken.
+    sampled: bool,
+    /// What is destroyed from now on was there in the first sample, or began after it.
+    begun: bool,
 }
 
 /// Groups by algorithm and second label; those that nothing was in yet are not there.
@@ -70,7 +71,8 @@ impl Tally {
             cookies: Cookies::default(),
             processes: Processes::default(),
             wanted: HashMap::new(),
-            begun_ns: None,
+            sampled: false,
+            begun: false,
         })
     }
 
@@ -87,8 +89,10 @@ impl Tally {
             cookies,
             processes,
             wanted,
-            begun_ns,
+            sampled,
+            begun: _,
         } = self;
+        let first = !std::mem::replace(sampled, true);
         sums.begin();
         cookies.begin();
         let (mut seen, mut now) = (0u64, Moment::default());
@@ -107,13 +111,15 @@ impl Tally {
                 wanted.insert(entry.inode, diag.cookie);
             }
             let takes = selection.takes(diag.congestion, Some(&info));
-            sums.count(&diag, &info, entry, now, takes, begun_ns.is_none());
+            sums.count(&diag, &info, entry, now, takes, first);
         })?;
         cookies.end(seen);
-        if begun_ns.is_none() {
-            *begun_ns = Some(Moment::now().mono_ns + GRACE.as_nanos() as i64);
-        }
         Ok(dump)
+    }
+
+    /// Whatever was destroyed before the first sample has been told of.
+    pub fn begin(&mut self) {
+        self.begun = true;
     }
 
     /// A connection that ended. False: whether it is wanted cannot be told.
@@ -129,7 +135,7 @@ impl Tally {
             .selection
             .takes_destroyed(entry.is_some(), algorithm, &diag);
         // Whose beginning nobody saw: it may be older than the first sample.
-        let old = entry.is_none() && self.begun_ns.is_none_or(|begun| now.mono_ns < begun);
+        let old = entry.is_none() && !self.begun;
         if takes == Some(true)
             && !old
             && let Some(info) = connection(&diag)

@@ -1,16 +1,17 @@
 //! The thread that keeps up with destroy events, whatever the recorder is doing.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use knee_collect::KernelError;
 use knee_collect::sock_diag::Destroyed;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
+use super::marks::Marks;
 use super::moment::{Moment, thread_cpu};
 use super::report::Cpu;
 
@@ -21,6 +22,10 @@ const CHUNKS: usize = 64;
 const PAUSE_MS: u16 = 10;
 /// A piece that is not full is handed over after so many looks.
 const LOOKS: u32 = 10;
+/// The kernel runs its work queue side by side: an event may come this much after one that was queued later.
+const GRACE: Duration = Duration::from_millis(50);
+/// A work queue that is later than this is not waited for.
+const LATEST: Duration = Duration::from_secs(10);
 
 /// Events with the moment at which they were read.
 #[derive(Default)]
@@ -76,6 +81,7 @@ pub struct Events {
     pub wake: EventFd,
     /// Events that the kernel dropped until the last overrun, as it counts them.
     pub lost: Arc<AtomicU64>,
+    marks: Arc<Marks>,
     stop: EventFd,
     thread: std::thread::JoinHandle<Listened>,
 }
@@ -101,21 +107,26 @@ impl Events {
         let (their_wake, their_stop) = (duplicate(&wake)?, duplicate(&stop)?);
         let (sender, chunks) = sync_channel(CHUNKS);
         let lost = Arc::new(AtomicU64::new(0));
-        let their_lost = Arc::clone(&lost);
+        let marks = Arc::new(Marks::default());
+        let (their_lost, their_marks) = (Arc::clone(&lost), Arc::clone(&marks));
         let thread = std::thread::Builder::new()
             .name("destroyed".to_owned())
             .spawn(move || {
-                let listened = listen(destroyed, &their_wake, &their_stop, &sender, &their_lost);
-                // Whoever waits for events shall see that none will come.
-                drop(sender);
-                let _ = nix::unistd::write(&their_wake, &1u64.to_ne_bytes());
-                listened
+                let thread = Thread {
+                    wake: their_wake,
+                    stop: their_stop,
+                    sender,
+                    lost: their_lost,
+                    marks: their_marks,
+                };
+                thread.run(destroyed)
             })
             .map_err(KernelError::system("start a thread"))?;
         Ok(Events {
             chunks,
             wake,
             lost,
+            marks,
             stop,
             thread,
         })
@@ -136,6 +147,29 @@ impl Events {
         }
     }
 
+    /// Waits until the kernel has told of every socket that was destroyed before now, handing what comes to `take`.
+    /// False: it has not within ten seconds, or the thread is over.
+    ///
+    /// The kernel tells from a work queue, which is late on a machine that is busy: on each processor a socket of our
+    /// own is closed, and its event waited for.
+    ///
+    /// # Errors
+    /// That of `take`.
+    pub fn catch_up<E>(&self, mut take: impl FnMut(&Chunk) -> Result<(), E>) -> Result<bool, E> {
+        let began = Instant::now();
+        self.marks.set();
+        loop {
+            let all = self.marks.have_come();
+            let goes_on = self.take(&mut take)?;
+            let late = began.elapsed() > LATEST;
+            if all || late || !goes_on {
+                std::thread::sleep(GRACE);
+                return Ok(all && goes_on);
+            }
+            wait(&[self.wake.as_fd()], PollTimeout::from(PAUSE_MS));
+        }
+    }
+
     /// Ends the thread; what it still had goes to `take`.
     pub fn stop(self, mut take: impl FnMut(&Chunk)) -> Listened {
         let _ = self.stop.write(1);
@@ -150,61 +184,81 @@ impl Events {
     }
 }
 
-fn listen(
-    mut destroyed: Destroyed,
-    wake: &std::os::fd::OwnedFd,
-    stop: &std::os::fd::OwnedFd,
-    sender: &SyncSender<Chunk>,
-    lost: &AtomicU64,
-) -> Listened {
-    // Each piece is told: an interval may be longer than the channel has room for.
-    let hand_over = |chunk: &mut Chunk| {
-        let gone = sender.send(std::mem::take(chunk)).is_err();
-        let _ = nix::unistd::write(wake, &1u64.to_ne_bytes());
-        gone
-    };
-    let mut listened = Listened::default();
-    let mut chunk = Chunk::default();
-    let mut looks = 0;
-    loop {
-        // Sleep until something comes; then let more come.
-        let nothing = chunk.bytes.is_empty();
-        if nothing {
-            wait(&[destroyed.as_fd(), stop.as_fd()], PollTimeout::NONE);
-        }
-        let stopping = wait(&[stop.as_fd()], PollTimeout::from(PAUSE_MS));
-        let now = Moment::now();
-        let mut gone = false;
-        let received = destroyed.receive(|body| {
-            chunk.push(now, body);
-            if chunk.bytes.len() >= CHUNK_BYTES {
-                gone |= hand_over(&mut chunk);
-            }
-        });
-        let overruns = received.as_ref().map_or(0, |received| received.overruns);
-        listened.overruns += overruns;
-        if overruns > 0 {
-            lost.store(
-                destroyed.lost().unwrap_or(listened.overruns),
-                Ordering::Relaxed,
-            );
-        }
-        looks += 1;
-        if (looks >= LOOKS || stopping) && !chunk.bytes.is_empty() {
-            gone |= hand_over(&mut chunk);
-            looks = 0;
-        }
-        if let Err(error) = received {
-            let system = KernelError::system("listen to sockets being destroyed");
-            listened.failed = Some(system(error).to_string());
-        }
-        if stopping || gone || listened.failed.is_some() {
-            break;
-        }
+/// What the thread works with.
+struct Thread {
+    wake: OwnedFd,
+    stop: OwnedFd,
+    sender: SyncSender<Chunk>,
+    lost: Arc<AtomicU64>,
+    marks: Arc<Marks>,
+}
+
+impl Thread {
+    fn run(self, destroyed: Destroyed) -> Listened {
+        let listened = self.listen(destroyed);
+        // Whoever waits for events shall see that none will come.
+        drop(self.sender);
+        let _ = nix::unistd::write(&self.wake, &1u64.to_ne_bytes());
+        listened
     }
-    listened.lost = destroyed.lost().ok();
-    listened.cpu = thread_cpu();
-    listened
+
+    fn listen(&self, mut destroyed: Destroyed) -> Listened {
+        let mut listened = Listened::default();
+        let mut chunk = Chunk::default();
+        let mut looks = 0;
+        loop {
+            // Sleep until something comes; then let more come.
+            let nothing = chunk.bytes.is_empty();
+            if nothing {
+                wait(&[destroyed.as_fd(), self.stop.as_fd()], PollTimeout::NONE);
+            }
+            let stopping = wait(&[self.stop.as_fd()], PollTimeout::from(PAUSE_MS));
+            let now = Moment::now();
+            let (mut gone, mut marks) = (false, 0);
+            let received = destroyed.receive(|body| {
+                if self.marks.is_one(body) {
+                    marks += 1;
+                    return;
+                }
+                chunk.push(now, body);
+                if chunk.bytes.len() >= CHUNK_BYTES {
+                    gone |= self.hand_over(&mut chunk);
+                }
+            });
+            let overruns = received.as_ref().map_or(0, |received| received.overruns);
+            listened.overruns += overruns;
+            if overruns > 0 {
+                self.lost.store(
+                    destroyed.lost().unwrap_or(listened.overruns),
+                    Ordering::Relaxed,
+                );
+            }
+            looks += 1;
+            if (looks >= LOOKS || stopping || marks > 0) && !chunk.bytes.is_empty() {
+                gone |= self.hand_over(&mut chunk);
+                looks = 0;
+            }
+            // Once what came before them is handed over.
+            self.marks.come(marks);
+            if let Err(error) = received {
+                let system = KernelError::system("listen to sockets being destroyed");
+                listened.failed = Some(system(error).to_string());
+            }
+            if stopping || gone || listened.failed.is_some() {
+                break;
+            }
+        }
+        listened.lost = destroyed.lost().ok();
+        listened.cpu = thread_cpu();
+        listened
+    }
+
+    /// Each piece is told: an interval may be longer than the channel has room for. True: nobody takes it.
+    fn hand_over(&self, chunk: &mut Chunk) -> bool {
+        let gone = self.sender.send(std::mem::take(chunk)).is_err();
+        let _ = nix::unistd::write(&self.wake, &1u64.to_ne_bytes());
+        gone
+    }
 }
 
 /// True: the last of them is ready.
@@ -217,13 +271,12 @@ fn wait(fds: &[std::os::fd::BorrowedFd<'_>], timeout: PollTimeout) -> bool {
     fds.last().is_some_and(|fd| fd.any().unwrap_or(false))
 }
 
-/// Longer than an event is on its way through the kernel's work queue and the thread.
-pub const GRACE: Duration = Duration::from_millis(50);
-
 #[cfg(test)]
 mod tests {
     use std::net::{Ipv4Addr, TcpListener, TcpStream};
     use std::os::fd::AsRawFd;
+
+    use knee_collect::sock_diag::Diag;
 
     use super::*;
 
@@ -243,6 +296,30 @@ mod tests {
         });
         assert_eq!(goes_on, Ok(true));
         assert!(chunks >= 1);
+        assert_eq!(events.stop(|_| {}).failed, None);
+    }
+
+    #[test]
+    fn whatever_was_destroyed_before_is_told_of() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let events = Events::start().unwrap();
+        let mut told = 0;
+        for closed in 1..=3 {
+            for _ in 0..200 {
+                let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+                let far = listener.accept().unwrap();
+                drop((near, far));
+            }
+            let all = events.catch_up(|chunk| {
+                for (_, body) in chunk.events() {
+                    let diag = Diag::decode(body).unwrap();
+                    told += u32::from(diag.source.1 == port);
+                }
+                Ok::<_, ()>(())
+            });
+            assert_eq!((all, told), (Ok(true), 200 * closed));
+        }
         assert_eq!(events.stop(|_| {}).failed, None);
     }
 

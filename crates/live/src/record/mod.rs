@@ -11,6 +11,7 @@ pub(crate) mod events;
 mod exclusions;
 mod files;
 mod host;
+mod marks;
 pub(crate) mod moment;
 mod options;
 pub(crate) mod pace;
@@ -20,11 +21,12 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+use std::convert::Infallible;
 use std::fs::{self, File};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use events::{Chunk, Events, GRACE, Listened};
+use events::{Chunk, Events, Listened};
 pub use exclusions::{Exclusions, exclusions};
 use files::Sink;
 use host::Host;
@@ -323,13 +325,21 @@ impl<'a> Recorder<'a> {
     fn finish(mut self, ended: Result<&'static str, KernelError>) -> Result<Report, KernelError> {
         let mut outcome = ended.map(|ended| self.report.ended = ended);
         if let Some(events) = self.events.take() {
-            std::thread::sleep(GRACE);
-            let listened = events.stop(|chunk| {
+            let mut take = |chunk: &Chunk| {
                 if outcome.is_ok() {
                     outcome =
                         take_chunk(chunk, &mut self.rows, &mut self.sockets, &mut self.report);
                 }
+            };
+            let Ok(all) = events.catch_up(|chunk| {
+                take(chunk);
+                Ok::<_, Infallible>(())
             });
+            let listened = events.stop(take);
+            if !all && listened.failed.is_none() {
+                let late = "the kernel did not tell of every closed connection in time: rows of connections that were closed last may end with their last sample";
+                note(&mut self.report, late.to_owned());
+            }
             self.count_events(&listened);
         }
         self.tell_cost();
