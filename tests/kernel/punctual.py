@@ -1,8 +1,8 @@
 """How late this machine wakes a process, measured beside a lab: tells a link that is late from a machine that is.
 
 Run as a program it asks to be woken every millisecond until its stdin closes, and prints how late 1 % of the wake-ups
-were at least, and how late the latest was, in microseconds. A wake-up that was missed altogether counts as late as it
-was, as a packet would.
+were at least, and how late the latest was, in microseconds, and for what share of the time a task had no processor. A
+wake-up that was missed altogether counts as late as it was, as a packet would.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 PERIOD_NS = 1_000_000
 
@@ -28,6 +29,12 @@ STALL_US = 10_000
 EXCUSED = 3
 """A packet of a lab waits for the link, the kernel and the receiver in turn, each of which the machine may hold up."""
 
+CONTENDED = 0.5
+"""For half of the time more wanted to run than the machine has processors. The scheduler lets a process that hardly
+runs, as this one, go first, and not one that works, as the link of an ordinary user, who has no real-time class."""
+
+PRESSURE = Path("/proc/pressure/cpu")
+
 
 class Punctuality:
     """Known when the measurement has ended."""
@@ -36,11 +43,18 @@ class Punctuality:
     """1 % of the wake-ups were as late."""
     worst_us: float
     """The latest: a stall of the machine, or a program's absence from a processor."""
+    waited_share: float
+    """Of the time, when a task waited for a processor; 0 where the kernel does not tell."""
 
     @property
     def is_late(self) -> bool:
         """Was the machine late enough to disturb what happens within milliseconds?"""
         return self.late_us > LATE_US or self.worst_us > STALL_US
+
+    @property
+    def is_contended(self) -> bool:
+        """Did what works have to wait for its turn?"""
+        return self.waited_share > CONTENDED
 
     def excuses(self, late_us: float) -> bool:
         """Was the machine late enough to explain that a lab was this late?"""
@@ -56,12 +70,21 @@ def beside() -> Iterator[Punctuality]:
         try:
             yield found
         finally:
-            found.late_us, found.worst_us = map(float, probe.communicate()[0].split())
+            found.late_us, found.worst_us, found.waited_share = map(float, probe.communicate()[0].split())
+
+
+def waited_us() -> int:
+    """Time since the machine began in which a task waited for a processor (PSI's "some")."""
+    try:
+        return int(PRESSURE.read_text().splitlines()[0].rpartition("total=")[2])
+    except OSError:
+        return 0
 
 
 def main() -> None:
     late_ns: list[int] = []
-    due_ns = time.monotonic_ns()
+    began_ns = due_ns = time.monotonic_ns()
+    waited_before_us = waited_us()
     while True:
         due_ns += PERIOD_NS
         left_ns = max(0, due_ns - time.monotonic_ns())
@@ -70,7 +93,8 @@ def main() -> None:
         late_ns.append(time.monotonic_ns() - due_ns)
     late_ns.sort()
     late_ns = late_ns or [0]
-    print(late_ns[len(late_ns) * 99 // 100] / 1e3, late_ns[-1] / 1e3)
+    waited_share = (waited_us() - waited_before_us) / max(1, (time.monotonic_ns() - began_ns) / 1e3)
+    print(late_ns[len(late_ns) * 99 // 100] / 1e3, late_ns[-1] / 1e3, waited_share)
 
 
 if __name__ == "__main__":

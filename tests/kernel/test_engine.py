@@ -241,10 +241,12 @@ def test_the_demo_runs_on_both_engines_and_fills_the_same_tables(user: User) -> 
         measured, expected = (g.metrics["goodput_bits_per_sec"].mean for g in (real, virtual))
         if measured != pytest.approx(expected, rel=0.1):
             links = [row for row in kernel.links.arrow().to_pylist() if row["cell"] == real.cell]
-            said = f"{real.algorithm}: {measured} beside {expected}; wake-ups {machine.late_us:.0f} us late; {links}"
+            said = f"{real.algorithm}: {measured} beside {expected}; wake-ups {machine.late_us:.0f} us late, "
+            said += f"{machine.waited_share:.0%} of the time without a processor; {links}"
             # The machine is to blame only where it added a quarter of the round trip to the path.
             late_us = max(row["added_delay_us_p99"] for row in links)
-            if late_us > 10_000 and machine.excuses(late_us):
+            waits = user.name != "root" and machine.is_contended
+            if late_us > 10_000 and (machine.excuses(late_us) or waits):
                 pytest.skip(f"the machine held the link up. {said}")
             pytest.fail(said)
         assert real.metrics["min_rtt_us"].mean == pytest.approx(40_000, rel=0.05)
