@@ -36,6 +36,10 @@ gso_max = "0B"
 [receiver]
 tcp_rmem_default = "100000B"
 tcp_rmem_max = "2000000B"
+tcp_window_scaling = false
+tcp_sack = false
+tcp_timestamps = false
+tcp_moderate_rcvbuf = false
 tcp_comp_sack_nr = 7
 [[flow]]
 algorithm = "cubic"
@@ -114,6 +118,8 @@ def test_settings_hold_in_the_lab_as_the_kernel_tells_and_not_on_the_host(tmp_pa
     assert sender["sysctls"]["net.ipv4.tcp_limit_output_bytes"] == "131072"
     assert sender["sysctls"]["net.ipv4.tcp_slow_start_after_idle"] == "0"
     assert receiver["sysctls"]["net.ipv4.tcp_rmem"] == "4096 100000 2000000"
+    for name in ("tcp_window_scaling", "tcp_sack", "tcp_timestamps", "tcp_moderate_rcvbuf"):
+        assert receiver["sysctls"][f"net.ipv4.{name}"] == "0", name
     assert receiver["sysctls"]["net.ipv4.tcp_comp_sack_nr"] == "7"
     assert receiver["sysctls"]["net.ipv4.tcp_no_metrics_save"] == "1"
     assert receiver["sysctls"]["net.ipv4.tcp_orphan_retries"] == "5"
@@ -122,8 +128,8 @@ def test_settings_hold_in_the_lab_as_the_kernel_tells_and_not_on_the_host(tmp_pa
     assert sender["qdisc"] not in ("", "default")
     assert sender["addresses"] == ["10.77.0.1"]
     run = tcpknee.open(tmp_path / "run")
-    # 1400 bytes less 20 of IPv4, 20 of TCP and 12 of timestamps; less than that until the far end's offer is known.
-    assert max(run.samples["snd_mss_bytes"].to_pylist()) == 1348
+    # 1400 bytes less 20 of IPv4 and 20 of TCP, as the far end wants no timestamps.
+    assert max(run.samples["snd_mss_bytes"].to_pylist()) == 1360
 
 
 def test_a_client_waits_for_its_own_server_and_not_for_another(tmp_path: Path) -> None:

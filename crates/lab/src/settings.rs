@@ -22,15 +22,17 @@ const ORPHAN_RETRIES: u32 = 5;
 
 /// A sysctl below net.ipv4 and the value that the scenario gives it.
 pub fn sysctls(host: &Host) -> Vec<(&'static str, String)> {
+    let flag = |name, on: bool| (name, u8::from(on).to_string());
     let triple = |bytes: [u64; 3]| bytes.map(|bytes| bytes.to_string()).join(" ");
     vec![
         ("tcp_wmem", triple(host.tcp_wmem_bytes)),
         ("tcp_rmem", triple(host.tcp_rmem_bytes)),
         ("tcp_ecn", host.tcp_ecn.to_string()),
-        (
-            "tcp_slow_start_after_idle",
-            u8::from(host.tcp_slow_start_after_idle).to_string(),
-        ),
+        flag("tcp_window_scaling", host.tcp_window_scaling),
+        flag("tcp_sack", host.tcp_sack),
+        flag("tcp_timestamps", host.tcp_timestamps),
+        flag("tcp_moderate_rcvbuf", host.tcp_moderate_rcvbuf),
+        flag("tcp_slow_start_after_idle", host.tcp_slow_start_after_idle),
         (
             "tcp_limit_output_bytes",
             host.tcp_limit_output_bytes.to_string(),

@@ -98,6 +98,9 @@ impl HostType {
             hz: spec.hz,
             tcp_wmem_bytes: spec.tcp_wmem_bytes,
             tcp_rmem_bytes: spec.tcp_rmem_bytes,
+            // Either end's SYN turns it off for both.
+            tcp_window_scaling: cell.sender.tcp_window_scaling && cell.receiver.tcp_window_scaling,
+            tcp_moderate_rcvbuf: spec.tcp_moderate_rcvbuf,
             tcp_limit_output_bytes: spec.tcp_limit_output_bytes,
             tsq_limits_paced: spec.tsq_limits_paced,
             reports_sent: machine.as_ref().is_some_and(|conf| conf.tx_coalesce_ns > 0),

@@ -170,7 +170,7 @@ fn a_send_buffer_that_is_asked_for_is_doubled_and_does_not_grow() {
 
 /// Source: socket(7), SO_RCVBUF; tcp(7), TCP_WINDOW_CLAMP; goodput of a full window is window / RTT.
 #[test]
-fn a_receive_buffer_that_is_asked_for_and_a_clamp_bound_the_window() {
+fn a_receive_buffer_that_is_asked_for_or_that_does_not_grow_and_a_clamp_bound_the_window() {
     for (keys, hosts, rcvbuf_bytes, window_bytes) in [
         // Full segments are 1448 of 2304 bytes of memory, in 1/256 rounded down.
         (
@@ -185,6 +185,13 @@ fn a_receive_buffer_that_is_asked_for_and_a_clamp_bound_the_window() {
             Some(131_072),
             131_072 * 160 / 256,
         ),
+        (
+            "",
+            "[receiver]\ntcp_moderate_rcvbuf = false",
+            Some(131_072),
+            131_072 * 160 / 256,
+        ),
+        ("", "[sender]\ntcp_window_scaling = false", None, 65_535),
         ("window_clamp = \"65535B\"", "", None, 65_535),
     ] {
         let output = asks(keys, hosts);

@@ -43,6 +43,10 @@ pub struct Settings {
     pub tcp_wmem_bytes: [u64; 3],
     /// Least, initial and largest receive buffer.
     pub tcp_rmem_bytes: [u64; 3],
+    /// Do both ends scale windows?
+    pub tcp_window_scaling: bool,
+    /// Do receive buffers grow?
+    pub tcp_moderate_rcvbuf: bool,
     pub tcp_limit_output_bytes: u64,
     /// Does it limit sockets that are paced, too?
     pub tsq_limits_paced: bool,
@@ -113,7 +117,10 @@ pub(crate) fn window_scale(mut space: u64) -> u8 {
 
 impl HostConf {
     pub fn new(settings: Settings, mtu_bytes: u32) -> HostConf {
-        let wscale = window_scale(settings.tcp_rmem_bytes[2]);
+        let wscale = match settings.tcp_window_scaling {
+            true => window_scale(settings.tcp_rmem_bytes[2]),
+            false => 0,
+        };
         let tick_ns = 1_000_000_000 / u64::from(settings.hz);
         HostConf {
             mss_bytes: mtu_bytes - crate::segment::HEADER_BYTES,
@@ -260,6 +267,8 @@ mod tests {
                 hz: 1000,
                 tcp_wmem_bytes: [4_096, 16_384, 4 << 20],
                 tcp_rmem_bytes: [4_096, 131_072, 6 << 20],
+                tcp_window_scaling: true,
+                tcp_moderate_rcvbuf: true,
                 tcp_limit_output_bytes: 4 << 20,
                 tsq_limits_paced: false,
                 reports_sent: false,

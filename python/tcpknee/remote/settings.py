@@ -20,6 +20,10 @@ _SYSCTLS = {
     **{
         name: f"net.ipv4.{name}"
         for name in (
+            "tcp_window_scaling",
+            "tcp_sack",
+            "tcp_timestamps",
+            "tcp_moderate_rcvbuf",
             "tcp_limit_output_bytes",
             "tcp_slow_start_after_idle",
             "tcp_comp_sack_nr",

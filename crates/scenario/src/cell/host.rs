@@ -91,6 +91,34 @@ keyed! {
                 "33554432B",
                 "largest receive buffer that autotuning reaches; 6MiB in Linux 6.12",
             );
+        pub tcp_window_scaling: bool = key(
+            "tcp_window_scaling",
+            &kind::Flag,
+            Value("true"),
+            "may windows be larger than 65,535 bytes? If either end says no, neither's are",
+            SYSCTL,
+        );
+        pub tcp_sack: bool = real(key(
+            "tcp_sack",
+            &kind::Flag,
+            Value("true"),
+            "are selective acknowledgments used, if both ends say so?",
+            SYSCTL,
+        ));
+        pub tcp_timestamps: bool = real(key(
+            "tcp_timestamps",
+            &kind::Flag,
+            Value("true"),
+            "do segments carry timestamps, if both ends say so?",
+            SYSCTL,
+        ));
+        pub tcp_moderate_rcvbuf: bool = key(
+            "tcp_moderate_rcvbuf",
+            &kind::Flag,
+            Value("true"),
+            "does a receive buffer grow with what is read from it, up to tcp_rmem_max? Otherwise it stays tcp_rmem_default",
+            SYSCTL,
+        );
         pub wmem_max_bytes: u64 =
             socket_max("wmem_max", "largest send buffer that a socket may ask for (flow.sndbuf)");
         pub rmem_max_bytes: u64 =

@@ -337,7 +337,7 @@ impl ReceiveWindow {
 
     /// tcp_rcvbuf_grow(): the buffer holds such a window at least.
     fn fit(&mut self, settings: &Settings, window: u64) {
-        if self.rcvbuf_locked {
+        if self.rcvbuf_locked || !settings.tcp_moderate_rcvbuf {
             return;
         }
         let wanted = ((window << RATIO_SHIFT) / u64::from(self.scaling_ratio))
