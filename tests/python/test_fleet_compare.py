@@ -525,6 +525,18 @@ def test_shares_of_arms_that_were_not_intended_are_told_before_any_metric(tmp_pa
     assert "believe no metric before it is known why" in found.warnings[0]
 
 
+def test_an_arm_without_a_connection_is_missed(tmp_path: Path) -> None:
+    columns = fleet()
+    log = log_of(columns)
+    log["allocation_pct"] = [40.0] * len(log["arm"])
+    written(written(tmp_path / "data", columns), log, "assignments")
+    found = fleets.compare(tmp_path / "data", by="arm")
+    assert found.warnings[0].startswith("sample-ratio mismatch in design cluster")
+    assert "an arm of which there is none 0 units where 20 % were intended" in found.warnings[0]
+    found = fleets.compare(tmp_path / "data", by="arm", where="arm <> 'third'")
+    assert not [one for one in found.warnings if one.startswith("sample-ratio mismatch")]
+
+
 def test_steps_of_a_ramp_and_periods_of_a_switchback_have_the_shares_that_were_intended(tmp_path: Path) -> None:
     draw = np.random.default_rng(8)
     step = draw.integers(0, 2, 6000)

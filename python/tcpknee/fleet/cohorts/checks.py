@@ -30,6 +30,10 @@ HOURS_APART = 0.2
 WRONG_AT_MOST = 0.01
 """Share of connections that may contradict the assignment log: those that were open while it changed."""
 
+ROUNDED_PCT = 0.5
+"""What shares of arms may lack of 100 % by rounding."""
+
+_LACKING = "an arm of which there is none"
 _YEAR_2001, _DAY = 978_307_200_000_000_000, 86_400_000_000_000
 _PERCENT = ("retransmit_pct", "loss_pct", "rwnd_limited_pct", "sndbuf_limited_pct", "ce_pct", "busy_pct")
 UNIT_FACTOR = 6.0
@@ -188,7 +192,11 @@ def _mismatch(observed: Observed) -> Iterator[str]:
         unit = 3 if has_units else 2
         observed_counts = {row[0]: int(row[unit]) for row in own}
         intended = {row[0]: float(row[1]) for row in own if row[1]}
-        if len(own) < 2 or set(intended) != set(observed_counts) or not sum(observed_counts.values()):
+        lacking = 100 - sum(intended.values())
+        # What was asked for may have left an arm out; where nothing was, its connections are missing.
+        if lacking > ROUNDED_PCT and not observed.request.where:
+            observed_counts[_LACKING], intended[_LACKING] = 0, lacking
+        if len(observed_counts) < 2 or set(intended) != set(observed_counts) or not sum(observed_counts.values()):
             continue
         found = mismatch(observed_counts, intended)
         if found.suspicious:
