@@ -7,6 +7,8 @@ use knee_collect::sock_diag::tcp_info::TcpInfo;
 /// Samples of the steady part that showed each limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
+    /// Those that told enough to see one.
+    pub samples: u64,
     /// The congestion window was full.
     pub cwnd: u64,
     /// It had room and nothing waited to be sent, for which the send buffer had none.
@@ -37,6 +39,7 @@ impl Limits {
         let Some((cwnd, waiting_bytes)) = info.snd_cwnd().zip(info.notsent_bytes()) else {
             return;
         };
+        self.samples += 1;
         let room = cwnd.saturating_sub(info.inflight());
         match waiting_bytes {
             // A sender waits for a third of its window before it sends a large packet: tcp_tso_should_defer().
@@ -57,13 +60,12 @@ impl Limits {
     /// first; samples share out the rest in proportion to their counts. Time that neither shows stays unexplained.
     pub fn limited(
         &self,
-        samples: u64,
         steady_us: i64,
         [rwnd_us, sndbuf_us, app_us]: [Option<i64>; 3],
     ) -> Limited {
         let mut rest_us = steady_us - [rwnd_us, sndbuf_us, app_us].iter().flatten().sum::<i64>();
         let mut take = |seen: u64, told_us: i64| {
-            let shown_us = (steady_us as f64 * seen as f64 / samples.max(1) as f64) as i64;
+            let shown_us = (steady_us as f64 * seen as f64 / self.samples.max(1) as f64) as i64;
             let us = (shown_us - told_us).clamp(0, rest_us.max(0));
             rest_us -= us;
             us
@@ -72,9 +74,9 @@ impl Limits {
         let shown_us = take(self.sndbuf, sndbuf_us.unwrap_or(0));
         let pacing_us = take(self.pacing, 0);
         Limited {
-            cwnd_us: Some(cwnd_us).filter(|_| samples > 0),
+            cwnd_us: Some(cwnd_us).filter(|_| self.samples > 0),
             sndbuf_us: sndbuf_us.map(|us| us + shown_us),
-            pacing_us: Some(pacing_us).filter(|_| samples > 0),
+            pacing_us: Some(pacing_us).filter(|_| self.samples > 0),
         }
     }
 }
@@ -121,7 +123,8 @@ mod tests {
 
     #[test]
     fn a_sample_shows_the_window_only_where_it_is_full() {
-        let [cwnd, sndbuf, pacing] = [1, 2, 3].map(|which| Limits {
+        let [none, cwnd, sndbuf, pacing] = [0, 1, 2, 3].map(|which| Limits {
+            samples: 1,
             cwnd: u64::from(which == 1),
             sndbuf: u64::from(which == 2),
             pacing: u64::from(which == 3),
@@ -133,31 +136,41 @@ mod tests {
         assert_eq!(sample_at(30, 19, 5_000, 90_000, [2_900, 1_000]), pacing);
         assert_eq!(
             sample_at(30, 19, 5_000, 90_000, [6_000, 1_000]),
-            Limits::default(),
+            none,
             "not paced"
         );
         assert_eq!(sample(30, 29, 0, 60_001), sndbuf);
-        assert_eq!(sample(30, 20, 0, 60_000), Limits::default(), "not told");
+        assert_eq!(sample(30, 20, 0, 60_000), none, "not told");
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_tell_what_waits_shows_no_limit() {
+        let bytes = [1; 144];
+        let mut limits = Limits::default();
+        limits.add(&diag(&bytes), &TcpInfo(&bytes));
+        let limited = limits.limited(1_000, [None; 3]);
+        assert_eq!([limited.cwnd_us, limited.pacing_us], [None; 2]);
     }
 
     #[test]
     fn time_that_neither_the_kernel_nor_samples_show_stays_unexplained() {
         let limits = Limits {
+            samples: 100,
             cwnd: 30,
             sndbuf: 50,
             pacing: 10,
         };
-        let limited = limits.limited(100, 1_000, [Some(0), Some(0), Some(0)]);
+        let limited = limits.limited(1_000, [Some(0), Some(0), Some(0)]);
         assert_eq!(limited.cwnd_us, Some(300));
         assert_eq!(limited.sndbuf_us, Some(500));
         assert_eq!(limited.pacing_us, Some(100));
         // The kernel's own time under the send buffer is among what samples show.
-        let limited = limits.limited(100, 1_000, [Some(0), Some(200), Some(0)]);
+        let limited = limits.limited(1_000, [Some(0), Some(200), Some(0)]);
         assert_eq!(limited.sndbuf_us, Some(500));
         // What the kernel tells of others is not theirs.
-        let limited = limits.limited(100, 1_000, [Some(900), Some(0), Some(0)]);
+        let limited = limits.limited(1_000, [Some(900), Some(0), Some(0)]);
         assert_eq!([limited.cwnd_us, limited.sndbuf_us], [Some(100), Some(0)]);
-        let untold = Limits::default().limited(0, 1_000, [None; 3]);
+        let untold = Limits::default().limited(1_000, [None; 3]);
         assert_eq!(
             [untold.cwnd_us, untold.sndbuf_us, untold.pacing_us],
             [None; 3]

@@ -297,13 +297,10 @@ fn flow_row(
     let app_limited_us =
         in_part(info.busy_us(), baseline.busy_us).map(|busy_us| (steady_us - busy_us).max(0));
     let told = [rwnd_limited_us, sndbuf_limited_us, app_limited_us];
-    let limited = track.limits.limited(track.samples, steady_us, told);
+    let limited = track.limits.limited(steady_us, told);
     let total_retrans = count(info.total_retrans());
     let data_segs_out = in_full(info.data_segs_out().map(u64::from));
-    let mean = |sum: u64| match track.samples {
-        0 => 0.0,
-        samples => sum as f64 / samples as f64,
-    };
+    let mean = |sum: u64| (track.samples > 0).then(|| sum as f64 / track.samples as f64);
     let asks = own.is_some_and(|flow| flow.receiver_opens);
     let of_receiver = own.and_then(|flow| reports.receiver.get(flow.number as usize));
     let reads = of_receiver.and_then(|report| report.reads.as_ref());

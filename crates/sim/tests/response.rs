@@ -50,7 +50,9 @@ algorithm = "{algorithm}"
 fn mean_window(algorithm: &str, loss: &str, duration: &str) -> f64 {
     bulk_flow(algorithm, "100ms", loss, duration, "")
         .flows
-        .snd_cwnd_mean[0]
+        .snd_cwnd_mean
+        .get(0)
+        .expect("sampled")
 }
 
 /// Source: Mathis, Semke, Mahdavi, Ott: CCR 27(3) 1997, with b = 1, since Linux
@@ -138,7 +140,9 @@ fn cubic_has_the_windows_of_table_1_under_random_loss() {
 fn mean_window_of_an_ack_per_packet(algorithm: &str, loss: &str) -> f64 {
     bulk_flow(algorithm, "100ms", loss, "260s", ACK_PER_PACKET)
         .flows
-        .snd_cwnd_mean[0]
+        .snd_cwnd_mean
+        .get(0)
+        .expect("sampled")
 }
 
 /// Source: RFC 3649, section 5, W = 0.12 / p^0.835. Linux adds a(w) per ACK, so that the law is that of an ACK per
