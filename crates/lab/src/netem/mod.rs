@@ -52,18 +52,41 @@ const CLASS_RATE: &str = "1000gbit";
 /// What the kernel's own emulation cannot do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
-    #[error(
-        "path.loss: netem loses packets at random, independently or in bursts, got \"{0}\"; use path.backend = \"user\""
-    )]
+    #[error("path.loss: netem loses packets at random, independently or in bursts, got \"{0}\"")]
     Loss(&'static str),
-    #[error(
-        "path.buffer: tbf holds at most {UNLIMITED_BYTES} bytes, got {0}; use path.backend = \"user\""
-    )]
+    #[error("path.buffer: tbf holds at most {UNLIMITED_BYTES} bytes, got {0}")]
     Buffer(u64),
-    #[error("hop: qdiscs stand in for one bottleneck; use path.backend = \"user\"")]
+    #[error("path.buffer: the qdisc {queue} counts packets, got bytes")]
+    Bytes { queue: &'static str, packets: u64 },
+    #[error("path.queue: tc has no words for {0} with these parameters")]
+    Queue(&'static str),
+    #[error("hop: qdiscs stand in for one bottleneck")]
     Hops,
     #[error("path.{0}: netem and tbf do not do it as tcpknee's link does")]
     Key(&'static str),
+}
+
+impl Unsupported {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Unsupported::Bytes { packets, .. } => {
+                format!("Use path.buffer = \"{packets}packets\", or path.backend = \"user\".")
+            }
+            _ => "Use path.backend = \"user\".".into(),
+        }
+    }
+}
+
+/// The qdiscs that a path takes, besides those that every kernel has.
+pub fn qdiscs(path: &Path) -> Vec<&'static str> {
+    let bucket = if is_user_mode_linux() { "htb" } else { "tbf" };
+    let mut kinds = vec!["netem"];
+    if path.rate.is_some() {
+        kinds.extend((!qdisc::shapes(path)).then_some(bucket));
+        kinds.extend((path.queue != "fifo").then_some(path.queue));
+    }
+    kinds
 }
 
 /// The commands for `tc -batch`, run in the router.
@@ -114,7 +137,6 @@ pub fn commands(config: &LinkConfig) -> Result<String, Unsupported> {
 fn beyond(path: &Path) -> Option<&'static str> {
     let asked = [
         (path.rate_trace.is_some(), "rate"),
-        (path.rate.is_some() && qdisc::queue(path).is_none(), "queue"),
         (
             path.policer
                 .is_some_and(|policer| policer.action != Action::Drop),
@@ -197,7 +219,13 @@ fn bottleneck(batch: &mut String, rate: Rate, path: &Path) -> Result<(), Unsuppo
     {
         return Err(Unsupported::Buffer(bytes));
     }
-    let queue = qdisc::queue(path).ok_or(Unsupported::Key("queue"))?;
+    let queue = qdisc::queue(path).ok_or_else(|| match qdisc::packets_for_bytes(path) {
+        Some(packets) => Unsupported::Bytes {
+            queue: path.queue,
+            packets,
+        },
+        None => Unsupported::Queue(path.queue),
+    })?;
     let rate_bits = rate.bits_per_sec();
     let _ = if qdisc::shapes(path) {
         writeln!(
@@ -323,10 +351,7 @@ mod tests {
         let mut config = config(&[40]);
         config.further.push(config.path.clone());
         let refusal = commands(&config).unwrap_err().to_string();
-        assert_eq!(
-            refusal,
-            "hop: qdiscs stand in for one bottleneck; use path.backend = \"user\""
-        );
+        assert_eq!(refusal, "hop: qdiscs stand in for one bottleneck");
     }
 
     #[test]
@@ -469,9 +494,66 @@ mod tests {
     #[test]
     fn a_queue_that_counts_packets_takes_no_limit_in_bytes() {
         let bytes = queued("fq_codel", BufferLimit::Bytes(500_000), &[]);
-        assert_eq!(commands(&bytes), Err(Unsupported::Key("queue")));
+        let packets = Unsupported::Bytes {
+            queue: "fq_codel",
+            packets: 334,
+        };
+        assert_eq!(
+            packets.hint(),
+            "Use path.buffer = \"334packets\", or path.backend = \"user\"."
+        );
+        assert_eq!(commands(&bytes), Err(packets));
         let step = queued("step", BufferLimit::Packets(170), &[]);
-        assert_eq!(commands(&step), Err(Unsupported::Key("queue")));
+        assert_eq!(commands(&step), Err(Unsupported::Queue("step")));
+    }
+
+    /// Against iproute2 6.1 for PIE, 6.18 for DualPI2: what `tc` calls illegal, and what it leaves out.
+    #[test]
+    fn every_queues_parameters_are_told_at_both_bounds_or_refused() {
+        let refused = [
+            ("pie", "alpha", 0.0),
+            ("pie", "beta", 0.0),
+            ("fq_pie", "alpha", 0.0),
+            ("fq_pie", "beta", 0.0),
+            ("fq_pie", "ecn_prob", 0.0),
+            ("fq_pie", "ecn_prob", 0.025),
+            ("fq_pie", "ecn_prob", 1.0),
+            ("dualpi2", "coupling", 2.5),
+            ("dualpi2", "step", 0.0),
+            ("dualpi2", "classic_protection", 0.105),
+        ];
+        let told = |name, param, value| {
+            commands(&queued(name, BufferLimit::Packets(170), &[(param, value)]))
+        };
+        for (name, param, value) in refused {
+            let queue = Unsupported::Queue(name);
+            assert_eq!(told(name, param, value), Err(queue), "{param} = {value}");
+        }
+        for (name, param, value, said) in [
+            ("fq_pie", "ecn_prob", 0.2, " ecn_prob 20 "),
+            ("fq_pie", "alpha", 1.0, " alpha 1 "),
+            ("dualpi2", "coupling", 3.0, " coupling_factor 3 "),
+            (
+                "dualpi2",
+                "classic_protection",
+                0.2,
+                " classic_protection 20% ",
+            ),
+            ("dualpi2", "drop_overload", 0.0, " overflow\n"),
+        ] {
+            let text = told(name, param, value).unwrap();
+            assert!(text.contains(said), "{text}");
+        }
+        let by_packets = ["codel", "fq_codel", "pie", "fq_pie", "fq", "dualpi2"];
+        for name in by_packets {
+            for param in knee_path::queue::find(name).unwrap().params {
+                for value in [param.min, param.max] {
+                    let is_told = told(name, param.name, value).is_ok();
+                    let is_refused = refused.contains(&(name, param.name, value));
+                    assert_ne!(is_told, is_refused, "{name}.{} = {value}", param.name);
+                }
+            }
+        }
     }
 
     #[test]

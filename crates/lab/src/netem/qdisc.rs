@@ -2,12 +2,16 @@
 
 use knee_path::Path;
 use knee_path::queue::BufferLimit;
-use knee_units::params::Unit;
+use knee_units::params::{Param, Unit};
 
 /// How `tc` calls a parameter of a queue.
 enum Word {
     /// The value behind a word, unless it is the default.
     Value(&'static str),
+    /// The same; `tc` reads a 0, and leaves it out.
+    Not0(&'static str),
+    /// The same of whole numbers from one to another, of a share those of its percents, with what stands behind them.
+    Whole(&'static str, [u8; 2], &'static str),
     /// The value behind a word; 0 is left out.
     Above0(&'static str),
     /// One word or another.
@@ -40,14 +44,14 @@ const BY_PACKETS: &[(&str, &[(&str, Word)])] = &[
             ("tupdate", Word::Value("tupdate")),
             ("alpha", Word::Value("alpha")),
             ("beta", Word::Value("beta")),
-            ("coupling", Word::Value("coupling_factor")),
-            ("step", Word::Value("step_thresh")),
+            ("coupling", Word::Whole("coupling_factor", [1, 255], "")),
+            ("step", Word::Not0("step_thresh")),
             ("min_qlen_step", Word::Above0("min_qlen_step")),
-            ("classic_protection", Word::Value("classic_protection")),
             (
-                "drop_overload",
-                Word::Flag("drop_on_overload", "no_drop_on_overload"),
+                "classic_protection",
+                Word::Whole("classic_protection", [0, 100], "%"),
             ),
+            ("drop_overload", Word::Flag("drop_on_overload", "overflow")),
         ],
     ),
 ];
@@ -66,10 +70,10 @@ const CODEL: &[(&str, Word)] = &[
 const PIE: &[(&str, Word)] = &[
     ("target", Word::Value("target")),
     ("tupdate", Word::Value("tupdate")),
-    ("alpha", Word::Value("alpha")),
-    ("beta", Word::Value("beta")),
+    ("alpha", Word::Not0("alpha")),
+    ("beta", Word::Not0("beta")),
     ("ecn", Word::Flag("ecn", "noecn")),
-    ("ecn_prob", Word::Value("ecn_prob")),
+    ("ecn_prob", Word::Whole("ecn_prob", [1, 99], "")),
     ("bytemode", Word::Flag("bytemode", "nobytemode")),
     (
         "dq_rate_estimator",
@@ -92,6 +96,17 @@ const CAKE: &[(&str, Word)] = &[
 
 /// What a DualPI2 holds of which nobody says how much.
 const DUALPI2_PKTS: u32 = 10_000;
+
+/// How many packets a queue may hold whose qdisc counts packets, where the scenario counts bytes.
+pub fn packets_for_bytes(path: &Path) -> Option<u64> {
+    let counts = path.queue == "dualpi2" || BY_PACKETS.iter().any(|(name, _)| *name == path.queue);
+    match path.buffer {
+        BufferLimit::Bytes(bytes) if counts => {
+            Some(bytes.div_ceil(u64::from(path.mtu_bytes)).max(1))
+        }
+        _ => None,
+    }
+}
 
 /// The queue of a path with a rate; `None`: qdiscs have no such queue, or not with these parameters.
 pub fn queue(path: &Path) -> Option<String> {
@@ -127,7 +142,7 @@ fn red(path: &Path, limit: BufferLimit) -> Option<String> {
     is_told.then_some(())?;
     Some(format!(
         "red limit {limit} min {min} max {max} avpkt {avpkt} burst {burst} probability {probability} bandwidth {rate}bit{}",
-        set(path, RED)
+        of(path, RED)?
     ))
 }
 
@@ -158,7 +173,7 @@ fn cake(path: &Path) -> Option<String> {
     };
     Some(format!(
         "cake {shaped} {tins} {isolation} {filter}{}",
-        set(path, CAKE)
+        of(path, CAKE)?
     ))
 }
 
@@ -168,33 +183,53 @@ pub fn shapes(path: &Path) -> bool {
     path.queue == "cake" && rate.is_some_and(|rate| path.queue_params.get("bandwidth") <= rate)
 }
 
-/// The words for every parameter; `None`: `tc` has none for one that is not at its default.
+/// The words for every parameter; `None`: `tc` has none for one that is not at its default, or not for its value.
 fn told(path: &Path, words: &[(&str, Word)]) -> Option<String> {
     let known = |name: &str| words.iter().any(|(known, _)| *known == name);
     let all = (path.queue_params.entries())
         .all(|(param, value)| known(param.name) || value == param.default);
-    all.then(|| set(path, words))
+    all.then(|| of(path, words))?
 }
 
-fn set(path: &Path, words: &[(&str, Word)]) -> String {
+/// Those for parameters that have one.
+fn of(path: &Path, words: &[(&str, Word)]) -> Option<String> {
     let mut text = String::new();
     for (param, value) in path.queue_params.entries() {
-        let Some((_, word)) = words.iter().find(|(name, _)| *name == param.name) else {
-            continue;
-        };
-        match word {
-            Word::Flag(yes, no) => text += &format!(" {}", if value != 0.0 { yes } else { no }),
-            Word::Set(yes) if value != 0.0 => text += &format!(" {yes}"),
-            Word::Above0(name) if value != 0.0 => {
-                text += &format!(" {name} {}", written(param.unit, value));
-            }
-            Word::Value(name) if value != param.default => {
-                text += &format!(" {name} {}", written(param.unit, value));
-            }
-            _ => {}
+        if let Some((_, word)) = words.iter().find(|(name, _)| *name == param.name) {
+            text += &word.said(param, value)?;
         }
     }
-    text
+    Some(text)
+}
+
+impl Word {
+    /// What `tc` is told, after a blank; `None`: it cannot be told this value.
+    fn said(&self, param: &Param, value: f64) -> Option<String> {
+        let is_default = value == param.default;
+        let said = match *self {
+            Word::Flag(yes, no) => format!(" {}", if value != 0.0 { yes } else { no }),
+            Word::Set(yes) if value != 0.0 => format!(" {yes}"),
+            Word::Above0(name) if value != 0.0 => format!(" {name} {}", written(param.unit, value)),
+            Word::Set(_) | Word::Above0(_) => String::new(),
+            _ if is_default => String::new(),
+            Word::Not0(_) if value == 0.0 => return None,
+            Word::Value(name) | Word::Not0(name) => {
+                format!(" {name} {}", written(param.unit, value))
+            }
+            Word::Whole(name, [least, most], unit) => {
+                let scale = if param.unit == Unit::Share {
+                    100.0
+                } else {
+                    1.0
+                };
+                let number = (value * scale).round();
+                let is_whole = (number - value * scale).abs() < 1e-9;
+                let within = f64::from(least) <= number && number <= f64::from(most);
+                (is_whole && within).then(|| format!(" {name} {number}{unit}"))?
+            }
+        };
+        Some(said)
+    }
 }
 
 /// A value as `tc` reads it: times in us, shares in percent.

@@ -9,7 +9,7 @@ use knee_link::LinkConfig;
 use knee_scenario::Cell;
 use netlink_packet_route::link::LinkAttribute;
 
-use super::{TO_RECEIVER, TO_SENDER, commands};
+use super::{TO_RECEIVER, TO_SENDER, commands, qdiscs};
 use crate::Namespace;
 use crate::netlink::Netlink;
 use crate::tool;
@@ -35,8 +35,7 @@ const ENDS: [End; 2] = [
 pub fn check(config: &LinkConfig) -> Result<(), KernelError> {
     batch(config)?;
     let mut netlink = Netlink::new()?;
-    let bucket = config.path.rate.map(|_| "tbf");
-    for kind in ["netem"].into_iter().chain(bucket) {
+    for kind in qdiscs(&config.path) {
         // Another refusal is for want of parameters, and tells that it is there.
         if let Err(KernelError::Unsupported { lacks, .. }) = netlink.set_qdisc("lo", kind) {
             return Err(KernelError::Unsupported {
@@ -90,8 +89,8 @@ pub fn shape(config: &LinkConfig) -> Result<(), KernelError> {
 fn batch(config: &LinkConfig) -> Result<String, KernelError> {
     commands(config).map_err(|error| KernelError::Unsupported {
         what: error.to_string(),
-        lacks: "has no such qdisc".into(),
-        hint: "Use path.backend = \"user\".".into(),
+        lacks: "has no qdisc that does that".into(),
+        hint: error.hint(),
     })
 }
 

@@ -114,7 +114,7 @@ impl Bottleneck {
             dropped_pkts: i64::from(waiting.dropped_pkts) + i64::from(policed_pkts),
             // Each kind of qdisc counts marks in a form of its own.
             marked_pkts: None,
-            lost_pkts: i64::from(netem.dropped_pkts - waiting.dropped_pkts),
+            lost_pkts: i64::from(netem.dropped_pkts.saturating_sub(waiting.dropped_pkts)),
         });
     }
 
