@@ -83,7 +83,7 @@ struct Losses {
 }
 
 impl Losses {
-    /// How many of `most` packets, from the first on, are spared; 0: the first is lost.
+    /// How many packets pass before the next one is lost, `most` at most; 0: the next one is lost.
     #[inline]
     fn spares(&mut self, most: u32) -> u32 {
         if self.spared < most && !self.then_loses {

@@ -94,7 +94,7 @@ impl<N: Copy> Pipe<N> {
         true
     }
 
-    /// A train enters whose packets may fare differently; `fate`: that of the first.
+    /// A train enters whose packets may fare differently; `fate`: how the first one fared.
     #[inline(never)]
     fn enter_in_parts(
         &mut self,

@@ -56,11 +56,11 @@ pub struct Path {
     pub mtu_bytes: u32,
     /// Link-layer bytes that the rate and the buffer count besides.
     pub overhead_bytes: u32,
-    /// What emulates the path in a lab; the simulator has no use for it.
+    /// What emulates the path in a lab. Of the simulator it says whether hosts with costs are joined by a veth pair.
     pub backend: Backend,
     /// Does a lab's link keep TSO packets whole? Then loss and queue limits act
     /// on them and not on wire packets: fast, and less true. The simulator
-    /// always splits.
+    /// splits them, but on a veth pair.
     pub keep_super_packets: bool,
 }
 

@@ -15,7 +15,7 @@ from .options import SEED_MAX, Options, Whole, algorithms_argument, out_option, 
 @algorithms_argument
 @click.option("--rate", default="50Mbit/s", show_default=True, help="Rate of the bottleneck, or 'unlimited'.")
 @click.option("--rtt", default="40ms", show_default=True, help="Base round-trip time.")
-@click.option("--loss", help="Loss of data packets: 1.5% at random, or 'periodic 0.1%'.")
+@click.option("--loss", help="Loss of data packets: 1.5% at random, 'gilbert 1% burst 5'; `knee list losses`.")
 @click.option("--buffer", help="Size of the queue: 1bdp, 256KiB, 170packets, 20ms.  [default: 1bdp]")
 @click.option("--queue", shell_complete=completion.of(completion.queues), help="Kind of queue; `knee list queues`.")
 @click.option("--duration", default="30s", show_default=True, help="Length of each repetition.")

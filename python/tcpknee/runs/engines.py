@@ -1,4 +1,4 @@
-"""The engines: what can run the repetitions of a scenario. A run names one; both fill the same tables."""
+"""The engines: what can run the repetitions of a scenario. A run names one, or several; all fill the same tables."""
 
 from __future__ import annotations
 

@@ -24,8 +24,7 @@ pub trait Loss: Send {
     /// Is the next packet lost?
     fn lose(&mut self) -> bool;
 
-    /// How many of the next `most` packets are spared, from the first on, and is the one behind them lost? If not, they are
-    /// all.
+    /// How many packets pass before one is lost, and true; or `most` and false, where none of so many is.
     fn spare(&mut self, most: u32) -> (u32, bool) {
         for spared in 0..most {
             if self.lose() {

@@ -148,14 +148,14 @@ pub(super) static WHOLE: &[Key] = &[
         "backend",
         &kind::Name("back end", || vec!["auto", "user", "netem", "veth"]),
         Value("auto"),
-        "what emulates the path in a lab: tcpknee's own link, or netem and qdiscs where the kernel has them; auto: the own link, but netem in a guest kernel, and where the kernel has it above 2 Gbit/s or without a rate. veth: nothing does, and the two hosts are joined directly, to measure what they cost; it needs rate = \"unlimited\", rtt = \"0s\" and no other key of the path but mtu and super_packets. The simulator has one path, whatever this says",
+        "what emulates the path in a lab: tcpknee's own link, or netem and qdiscs where the kernel has them; auto: the own link, but netem in a guest kernel, and where the kernel has it above 2 Gbit/s or without a rate. veth: nothing does, and the two hosts are joined directly, to measure what they cost; it needs rate = \"unlimited\", rtt = \"0s\" and no other key of the path but mtu and super_packets. The simulator has one path, whatever this says, but joins hosts with costs by a veth pair, too",
         "tcpknee; tc-netem(8), veth(4)",
     ),
     key(
         "super_packets",
         &kind::Name("treatment", || vec!["split", "keep"]),
         Value("split"),
-        "does a lab cut TSO packets into wire packets before loss, queue and rate, or the far host of a veth pair, see them? keep: faster, and less true; only a lab can",
+        "does a lab cut TSO packets into wire packets before loss, queue and rate, or the far host of a veth pair, see them? keep: faster, and less true. The simulator keeps them on a veth pair alone",
         "tcpknee",
     ),
 ];

@@ -45,7 +45,7 @@ use records::Recorder;
 
 /// One repetition of one cell, from its beginning to as far as it was taken.
 pub struct World {
-    /// Toward the sender, and toward the receiver: as [`Side`] counts.
+    /// By the side that packets go to: the data's way is that to the receiver.
     ways: [Way<()>; 2],
     cell: Arc<Cell>,
     rep: u32,
