@@ -34,7 +34,7 @@ pub static KIND: Kind = Kind {
 Reads what the [tcp-info](https://github.com/m-lab/tcp-info) sidecar writes: a snapshot of a socket per line, as the
 kernel's own bytes. They go through the decoder of `knee record` into the table `sockets`; fields that the kernel of the
 time lacked are null. `host` is that of the file's metadata, unless `--host` says it; `cookie` is the last part of the
-UUID; a device is its index. Lines not understood are shown by why, never by their text.
+UUID, and `boot_id` what stands before it, as cookies begin anew with each boot; a device is its index. Lines not understood are shown by why, never by their text.
 ",
     examples: &["knee import tcp-info 2026/07/01/*.jsonl.zst --out rec"],
     tables: &[TableKind {
@@ -109,6 +109,8 @@ pub struct Parser {
     report: Report,
     /// Of the current file's metadata.
     host: Option<String>,
+    /// When that host was booted.
+    boot_time: Option<String>,
     /// The values of a line's attributes, one after the other.
     values: Vec<u8>,
     places: Vec<(u16, Range<usize>)>,
@@ -121,6 +123,7 @@ impl Parser {
             sockets: SocketRows::default(),
             report: Report::default(),
             host: None,
+            boot_time: None,
             values: Vec::new(),
             places: Vec::new(),
         }
@@ -130,11 +133,9 @@ impl Parser {
         let record: Record<'_> =
             serde_json::from_slice(line).map_err(|_| "no JSON object of tcp-info")?;
         if let Some(metadata) = &record.metadata {
-            self.host = metadata
-                .uuid
-                .as_deref()
-                .and_then(host_of)
-                .map(str::to_owned);
+            let (host, boot_time) = metadata.uuid.as_deref().and_then(boot_of).unzip();
+            self.host = host.map(str::to_owned);
+            self.boot_time = boot_time.map(str::to_owned);
         }
         let Some(raw) = &record.raw_idm else {
             return if record.metadata.is_some() {
@@ -180,6 +181,10 @@ impl Parser {
         }
         if let Some(host) = self.options.host.as_ref().or(self.host.as_ref()) {
             table.host.set(row, host);
+            if let Some(boot_time) = &self.boot_time {
+                let boot = format!("{host}_{boot_time}");
+                table.boot_id.set(row, &self.options.anonymiser.id(&boot));
+            }
         }
         table.r#final.set(row, false);
         table.fill(row, &diag, &self.options.anonymiser);
@@ -204,7 +209,7 @@ impl Lines for Parser {
 
     fn file(&mut self, path: &Path) {
         self.report.begin(path);
-        self.host = None;
+        (self.host, self.boot_time) = (None, None);
     }
 
     fn line(&mut self, line: &[u8]) -> Option<RecordBatch> {
@@ -234,12 +239,9 @@ impl Lines for Parser {
     }
 }
 
-/// The host of `HOST_BOOTTIME_COOKIE` or `HOST_BOOTTIME_unsafe_COOKIE`.
-fn host_of(uuid: &str) -> Option<&str> {
+/// Host and time of boot of `HOST_BOOTTIME_COOKIE` or `HOST_BOOTTIME_unsafe_COOKIE`.
+fn boot_of(uuid: &str) -> Option<(&str, &str)> {
     let (rest, _cookie) = uuid.rsplit_once('_')?;
-    let (host, _boot_time) = rest
-        .strip_suffix("_unsafe")
-        .unwrap_or(rest)
-        .rsplit_once('_')?;
-    (!host.is_empty()).then_some(host)
+    let boot = rest.strip_suffix("_unsafe").unwrap_or(rest);
+    boot.rsplit_once('_').filter(|(host, _)| !host.is_empty())
 }

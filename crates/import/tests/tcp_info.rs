@@ -125,7 +125,12 @@ fn host_is_the_one_said_or_else_that_of_the_metadata() {
     let rest = line(&head(), &[(2, &info())]);
     let host = |options, uuid: &str| {
         let meta = format!(r#"{{"Metadata":{{"UUID":"{uuid}"}}}}"#);
-        name(&import(options, &[meta, rest.clone()]).0.unwrap(), "host")
+        let batch = import(options, &[meta, rest.clone()]).0.unwrap();
+        let boot = name(&batch, "boot_id");
+        let host = name(&batch, "host");
+        let begin = host.as_ref().map(|host| format!("{host}_155"));
+        assert_eq!(boot, begin, "cookies begin anew with each boot");
+        host
     };
     assert_eq!(host(keep(), "a_b_155_unsafe_00F").as_deref(), Some("a_b"));
     assert_eq!(host(keep(), "00F"), None);
