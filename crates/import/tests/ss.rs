@@ -102,7 +102,11 @@ fn an_old_iproute2s_line_of_details_is_a_row() {
             ("total_retrans", "5"),
             ("rcv_rtt_us", "16125"),
             ("rcv_space_bytes", "14400"),
+            ("lost", "0"),
             ("bytes_sent", ""),
+            ("dsack_dups", ""),
+            ("rwnd_limited_us", ""),
+            ("delivery_rate_app_limited", ""),
         ],
     );
 }
@@ -123,6 +127,13 @@ fn a_newer_iproute2s_line_of_details_is_a_row() {
             ("dsack_dups", "5"),
             ("min_rtt_us", "1907"),
             ("rcv_ssthresh_bytes", "65535"),
+            // Not printed, as they are 0.
+            ("sndbuf_limited_us", "0"),
+            ("reord_seen", "0"),
+            ("delivered_ce", "0"),
+            ("unacked", "0"),
+            ("lost", "0"),
+            ("delivery_rate_app_limited", "false"),
         ],
     );
 }

@@ -1,7 +1,7 @@
 //! What `ss` says of a socket after its addresses: tokens, in whatever order.
 //!
 //! Source: the output of iproute2 3.10 to 6.x; `tcp_info` fields are printed only
-//! when they are not 0, so a field that is not there is left null.
+//! when they are not 0, so a field that is not there is null, unless [`zeros`] knows that it is 0.
 
 use knee_tables::{Numbers, Sockets};
 
@@ -181,6 +181,29 @@ pub fn details<'a>(
         }
     }
     b""
+}
+
+/// What `ss` prints only where it is not 0 is 0 where something else is there that no earlier version of it prints.
+/// iproute2: segs_out of 4.2, with retrans, lost, sacked and unacked before it; delivery_rate and app_limited of 4.9; busy and
+/// the limits of 4.10; bytes_sent and those beside it, delivered and delivered_ce of 5.0.
+pub fn zeros(s: &mut Sockets, row: usize) {
+    macro_rules! zeros {
+        ($beside:ident: $($column:ident),+) => {
+            if s.$beside.get(row).is_some() {
+                $(if s.$column.get(row).is_none() {
+                    s.$column.set(row, 0);
+                })+
+            }
+        };
+    }
+    zeros!(segs_out: retrans, total_retrans, lost, sacked, unacked);
+    zeros!(busy_us: rwnd_limited_us, sndbuf_limited_us);
+    zeros!(bytes_sent: bytes_retrans, dsack_dups, reord_seen);
+    zeros!(delivered: delivered_ce);
+    let rate = s.delivery_rate_bits_per_sec.get(row);
+    if rate.is_some() && s.delivery_rate_app_limited.get(row).is_none() {
+        s.delivery_rate_app_limited.set(row, false);
+    }
 }
 
 /// Keys whose value stands behind a blank.

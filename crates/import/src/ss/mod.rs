@@ -21,7 +21,7 @@ use arrow_array::RecordBatch;
 use knee_store::Anonymiser;
 use knee_tables::{Batch, Sockets, Table};
 
-use self::line::{Tokens, details, goes_on, has_key, may_be_details};
+use self::line::{Tokens, details, goes_on, has_key, may_be_details, zeros};
 use self::socket::{Head, Port, Socket};
 use super::counts::counts;
 use super::kind::{HOST, ZONE, first_lines};
@@ -363,6 +363,7 @@ impl Parser {
 
     fn details(&mut self, line: &[u8], row: usize) {
         self.read_details(line, row);
+        zeros(&mut self.sockets, row);
         if self.unknown.is_empty() {
             return;
         }
