@@ -27,6 +27,7 @@ mod side;
 use std::io::BufRead;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use knee_clock::monotonic_ns;
@@ -59,9 +60,7 @@ fn main() {
     }
     end_in_silence();
     let (mut side, mut capture) = (Side::default(), Capture::default());
-    for line in std::io::stdin().lock().lines() {
-        let Ok(line) = line else { break };
-        HEARD_NS.store(monotonic_ns(), Ordering::Relaxed);
+    for line in heard() {
         match serde_json::from_str(&line) {
             Ok(asked) => answer(asked, &mut side, &mut capture),
             Err(error) => said::tell(&Said::Error(format!(
@@ -84,6 +83,21 @@ fn leave_nothing(folder: &Path) {
             nix::unistd::UnlinkatFlags::RemoveDir,
         );
     }
+}
+
+/// The lines of the standard input. They are read in a thread of their own, since what is said about one may take long to
+/// deliver, and meanwhile it is heard that somebody is there.
+fn heard() -> Receiver<String> {
+    let (sender, lines) = channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+            HEARD_NS.store(monotonic_ns(), Ordering::Relaxed);
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
 }
 
 fn end_in_silence() {
