@@ -416,15 +416,33 @@ int BPF_PROG(trace_ca_state, struct sock *sk, const u8 ca_state)
 	return 0;
 }
 
-SEC("tp_btf/tcp_retransmit_skb")
-int BPF_PROG(trace_retransmit, const struct sock *sk, const struct sk_buff *skb)
+static __always_inline void trace_resent(const struct sock *sk,
+					 const struct sk_buff *skb)
 {
 	struct trace_record *r = trace_begin(sk, TRACE_RETRANSMIT);
 
 	if (!r)
-		return 0;
+		return;
 	r->seq = TRACE_CB(skb, seq);
 	r->payload_bytes = TRACE_CB(skb, end_seq) - r->seq;
 	trace_end(r);
+}
+
+SEC("tp_btf/tcp_retransmit_skb")
+int BPF_PROG(trace_retransmit, const struct sock *sk, const struct sk_buff *skb)
+{
+	trace_resent(sk, skb);
+	return 0;
+}
+
+/* Since Linux 6.17 it fires for attempts that failed, too (commit
+ * ad892e912b84), as where this host still holds the first copy.
+ */
+SEC("tp_btf/tcp_retransmit_skb")
+int BPF_PROG(trace_retransmit_err, const struct sock *sk,
+	     const struct sk_buff *skb, int err)
+{
+	if (!err)
+		trace_resent(sk, skb);
 	return 0;
 }

@@ -5,14 +5,17 @@ use std::{fs, io};
 
 use knee_collect::KernelError;
 use knee_loader::{NOT_BUILT, log, requirements};
-use libbpf_rs::btf::Btf;
-use libbpf_rs::btf::types::Typedef;
+use libbpf_rs::btf::types::{FuncProto, Ptr, Typedef};
+use libbpf_rs::btf::{Btf, ReferencesType, TypeId};
 use libbpf_rs::{Link, Map, MapCore, Object, ObjectBuilder, ProgramType};
 
 use super::cost::{Cost, Meter};
 
 /// The section of the filter.
 const FILTER: &str = ".rodata.filter";
+
+/// Programs of which the one is loaded whose tracepoint tells as many arguments as the running kernel's.
+const BY_ARGUMENTS: [(&str, usize); 2] = [("trace_retransmit", 2), ("trace_retransmit_err", 3)];
 
 /// What an object is, and what it needs.
 pub struct Wanted<'a> {
@@ -52,7 +55,7 @@ impl Attached {
         }
         check_permitted()?;
         let known = tracepoints().map_err(cannot)?;
-        if let Some(lacking) = wanted.tracepoints.iter().find(|one| !known(one)) {
+        if let Some(lacking) = wanted.tracepoints.iter().find(|one| known(one).is_none()) {
             let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
             return Err(cannot((
                 format!(
@@ -119,8 +122,8 @@ pub fn unreadable(error: libbpf_rs::Error) -> KernelError {
     KernelError::system("cannot read what the trace's programs wrote")(io::Error::other(error))
 }
 
-/// Does the running kernel have a tracepoint of that name?
-fn tracepoints() -> Result<impl Fn(&str) -> bool, (String, String)> {
+/// How many arguments the running kernel's tracepoint of that name tells; `None`: it has none.
+fn tracepoints() -> Result<impl Fn(&str) -> Option<usize>, (String, String)> {
     let btf = Btf::from_vmlinux().map_err(|error| {
         (
             format!("the kernel's BTF cannot be read ({error})"),
@@ -128,14 +131,18 @@ fn tracepoints() -> Result<impl Fn(&str) -> bool, (String, String)> {
         )
     })?;
     Ok(move |name: &str| {
-        btf.type_by_name::<Typedef<'_>>(&format!("btf_trace_{name}"))
-            .is_some()
+        let typedef = btf.type_by_name::<Typedef<'_>>(&format!("btf_trace_{name}"))?;
+        let pointer: TypeId = typedef.referenced_type().type_id();
+        let pointer = btf.type_by_id::<Ptr<'_>>(pointer)?;
+        let proto: TypeId = pointer.referenced_type().type_id();
+        // The first is the tracepoint's own.
+        Some(btf.type_by_id::<FuncProto<'_>>(proto)?.iter().count() - 1)
     })
 }
 
 fn load(
     wanted: &Wanted<'_>,
-    known: &impl Fn(&str) -> bool,
+    known: &impl Fn(&str) -> Option<usize>,
 ) -> libbpf_rs::Result<(Object, Vec<Link>)> {
     let mut open = ObjectBuilder::default()
         .name(wanted.name)?
@@ -151,7 +158,11 @@ fn load(
             continue;
         };
         // Those that came with later kernels are done without.
-        if !known(tracepoint) || wanted.left_out.contains(&tracepoint) {
+        let told = known(tracepoint);
+        let fits =
+            |&(name, arguments): &(&str, usize)| program.name() != name || told == Some(arguments);
+        let is_known = told.is_some() && BY_ARGUMENTS.iter().all(fits);
+        if !is_known || wanted.left_out.contains(&tracepoint) {
             program.set_autoload(false);
         }
     }
