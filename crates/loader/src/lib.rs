@@ -26,6 +26,7 @@ pub mod programs {
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use knee_collect::KernelError;
 use knee_scenario::{Cell, FlowSpec};
@@ -36,6 +37,9 @@ use registration::{Build, Choosers, Registered};
 
 /// Where links of loaded algorithms are pinned.
 pub const PINS: &str = "/sys/fs/bpf/tcpknee";
+
+/// The work queue that takes a registration back is waited for so long.
+const LATEST: Duration = Duration::from_secs(2);
 
 /// What the kernel calls our build of an algorithm.
 pub fn kernel_name(name: &str) -> String {
@@ -207,6 +211,7 @@ pub fn unload(name: &str) -> Result<Vec<User>, KernelError> {
             "`knee list algorithms` says what is loaded.",
         ));
     }
+    requirements::check(requirements::STRUCT_OPS).map_err(|(why, hint)| refused(why, &hint))?;
     default_in::restore(name, &called)?;
     let users = users::of(&called);
     if pin.exists() {
@@ -218,6 +223,11 @@ pub fn unload(name: &str) -> Result<Vec<User>, KernelError> {
         })?;
         // The folder goes with the last.
         let _ = fs::remove_dir(PINS);
+        // The kernel takes it back from a work queue.
+        let asked = Instant::now();
+        while available().contains(&called) && asked.elapsed() < LATEST {
+            std::thread::sleep(Duration::from_millis(5));
+        }
     } else {
         registration::unregister(&called).map_err(|why| {
             refused(
@@ -316,8 +326,7 @@ pub fn for_run(variants: &BTreeSet<Variant>, ours: bool) -> Result<ForRun, Kerne
         let plain = variant.params.is_empty() && objects::of_file(name).is_none();
         let called = match (builtin_name(name), kernel_name(name)) {
             (own, _) if plain && !ours && has(own) => own.to_owned(),
-            (_, loaded) if plain && has(&loaded) && pin_of(name).exists() => loaded,
-            (_, loaded) if !registration::has_links() && plain && has(&loaded) => loaded,
+            (_, loaded) if plain && has(&loaded) && is_shared(name) => loaded,
             (_, shared) => {
                 // Without links a killed run leaves its build, which must then be found.
                 let called = match registration::has_links() || !plain {
@@ -359,7 +368,7 @@ pub fn hold(names: &BTreeSet<String>, ours: bool) -> Result<ForRun, KernelError>
         let (own, shared) = (builtin_name(name), kernel_name(name));
         // What is loaded of a file may be another version.
         let is_of_file = objects::of_file(name).is_some();
-        let stays = (pin_of(name).exists() || !registration::has_links()) && !is_of_file;
+        let stays = is_shared(name) && !is_of_file;
         let called = if !ours && has(own) {
             own.to_owned()
         } else if has(&shared) && stays {
@@ -382,6 +391,13 @@ pub fn hold(names: &BTreeSet<String>, ours: bool) -> Result<ForRun, KernelError>
         held.names.insert(name.clone(), called);
     }
     Ok(held)
+}
+
+/// Is our build that the kernel has for others, too? Another run's goes with it; who may load none takes it all the same.
+fn is_shared(name: &str) -> bool {
+    pin_of(name).exists()
+        || !registration::has_links()
+        || requirements::check(requirements::STRUCT_OPS).is_err()
 }
 
 /// A name for a run's own build that the kernel does not have: `k1a2b_bbr1`.

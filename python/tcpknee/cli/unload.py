@@ -35,7 +35,9 @@ def command(algorithms: tuple[str, ...], all_: bool, json: bool) -> int:
     status = _core.in_kernel()
     if all_:
         loaded = [name for name in status if status[name]["loaded"]]
-        files = [name for name in _core.pinned() if name not in status and f"knee_{name}" in available]
+        # Without the BPF file system, and before Linux 6.4, nothing pins one.
+        named = [name.removeprefix("knee_") for name in available if name.startswith("knee_")]
+        files = [name for name in dict.fromkeys([*_core.pinned(), *named]) if name not in status]
         algorithms = (*loaded, *files)
     # One of a file may be named without the file, which may be gone.
     of_files = {name for name in algorithms if name not in status and f"knee_{name}" in available}
