@@ -37,6 +37,7 @@ ELSEWHERE = {
     "crates/lab/src/settings.rs": "/proc/sys of the lab's namespace",
     "crates/lab/src/netem/router.rs": "/proc/sys of the lab's namespace",
     "crates/lab/src/shell/command.rs": "/proc/self of a new user namespace",
+    "crates/lab/src/shell/supervise.rs": "/proc/sys of the lab's namespace",
     "crates/lab/src/shell/names.rs": "a tmpfs of the shell's own mount namespace",
     "crates/loader/src/lib.rs": "the BPF file system",
     "crates/loader/src/default_in.rs": "/proc/sys, and takes its notes in /run away again",

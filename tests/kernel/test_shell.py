@@ -173,6 +173,27 @@ def test_an_ordinary_user_needs_no_root(port: int) -> None:
     assert ran.stdout.split() == ["65534", str(len(BLOB)), "0" * 16]
 
 
+PING = """
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP)
+s.settimeout(20)
+began = time.monotonic()
+s.sendto(bytes([8, 0, 0, 0, 0, 0, 0, 1]), ("knee-host", 0))
+print(s.recv(100)[0], round(1000 * (time.monotonic() - began)))
+"""
+"""As ping(8) does it where it has no rights."""
+
+
+def test_an_ordinary_user_pings_the_far_end() -> None:
+    probes.need_user_namespaces()
+    python = probes.as_nobody()
+    command = [*python, "-m", "tcpknee", "shell", "--rtt", "40ms", "--", python[-1], "-c", PING]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SEC, check=False, cwd="/")
+    assert ran.returncode == 0, ran.stderr
+    kind, ms = map(int, ran.stdout.split())
+    assert kind == 0 and ms >= 40
+
+
 def test_udp_is_carried_on_and_answered_by_whom_it_was_sent_to() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as echo:
         echo.bind(("127.0.0.1", 0))

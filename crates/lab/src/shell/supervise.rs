@@ -3,8 +3,8 @@
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixDatagram;
-use std::process;
 use std::time::{Duration, Instant};
+use std::{fs, process};
 
 use knee_clock::monotonic_ns;
 use knee_collect::KernelError;
@@ -79,6 +79,9 @@ pub fn run(
 /// Leaves this process in the far end's network.
 fn lay_routes(lab: &Lab, cell: &Cell, algorithm: &str) -> Result<(), KernelError> {
     lab.receiver.enter()?;
+    // The command may not have the rights of the lab's root, whose group its own is there.
+    let pings = "/proc/sys/net/ipv4/ping_group_range";
+    fs::write(pings, "0 0").map_err(KernelError::system(format!("set {pings} in the lab")))?;
     let initcwnd = cell.receiver.initcwnd;
     let own = lab.addresses[0].receiver;
     routes::lead_everything_over(&mut Netlink::new()?, DEVICE, own, algorithm, initcwnd)?;

@@ -16,6 +16,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use knee_collect::KernelError;
 use nix::errno::Errno;
@@ -32,7 +33,7 @@ use crate::tool;
 /// spreads a system call's cost.
 const SCRATCH_BYTES: usize = 128 * 1024;
 /// How often silent UDP flows are looked for.
-const EXPIRY_MS: u16 = 1000;
+const EXPIRY: Duration = Duration::from_secs(1);
 /// Most events of one wait.
 const EVENTS: usize = 256;
 /// The port of name servers.
@@ -113,21 +114,23 @@ impl Relay {
     /// Carries on until it fails: the porter is gone, or memory is.
     pub fn run(mut self) -> Result<(), KernelError> {
         let mut events = [EpollEvent::empty(); EVENTS];
+        let mut looked = Instant::now();
         loop {
             let timeout = if !self.ready.is_empty() {
                 EpollTimeout::ZERO
             } else if self.flows.is_empty() {
                 EpollTimeout::NONE
             } else {
-                EpollTimeout::from(EXPIRY_MS)
+                EpollTimeout::try_from(EXPIRY).unwrap_or(EpollTimeout::MAX)
             };
             let count = match self.epoll.wait(&mut events, timeout) {
                 Ok(count) => count,
                 Err(Errno::EINTR) => 0,
                 Err(error) => return Err(failed("relay: epoll_wait")(error.into())),
             };
-            if count == 0 {
+            if looked.elapsed() >= EXPIRY {
                 self.flows.expire();
+                looked = Instant::now();
             }
             for _ in 0..self.ready.len() {
                 let token = self.ready.pop_front().expect("its length was just taken");
