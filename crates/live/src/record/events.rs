@@ -148,7 +148,7 @@ impl Events {
     }
 
     /// Waits until the kernel has told of every socket that was destroyed before now, handing what comes to `take`.
-    /// False: it has not within ten seconds, or the thread is over.
+    /// False: it has not within ten seconds, or that cannot be known, or the thread is over.
     ///
     /// The kernel tells from a work queue, which is late on a machine that is busy: on each processor a socket of our
     /// own is closed, and its event waited for.
@@ -157,14 +157,14 @@ impl Events {
     /// That of `take`.
     pub fn catch_up<E>(&self, mut take: impl FnMut(&Chunk) -> Result<(), E>) -> Result<bool, E> {
         let began = Instant::now();
-        self.marks.set();
+        let is_set = self.marks.set();
         loop {
             let all = self.marks.have_come();
             let goes_on = self.take(&mut take)?;
             let late = began.elapsed() > LATEST;
             if all || late || !goes_on {
                 std::thread::sleep(GRACE);
-                return Ok(all && goes_on);
+                return Ok(is_set && all && goes_on);
             }
             wait(&[self.wake.as_fd()], PollTimeout::from(PAUSE_MS));
         }

@@ -20,22 +20,25 @@ pub struct Marks {
 
 impl Marks {
     /// Closes a socket on each processor that the calling thread may run on: the kernel has a work queue for each.
-    pub fn set(&self) {
+    /// False: there is no such socket, as where IPv4 is forbidden; nothing can be waited for then.
+    pub fn set(&self) -> bool {
         let this_thread = Pid::from_raw(0);
         let Ok(all) = sched_getaffinity(this_thread) else {
             return self.set_here();
         };
+        let mut is_set = false;
         let is_ours = |&cpu: &usize| all.is_set(cpu).unwrap_or(false);
         for cpu in (0..CpuSet::count()).filter(is_ours) {
             let mut one = CpuSet::new();
             let _ = (one.set(cpu)).and_then(|()| sched_setaffinity(this_thread, &one));
-            self.set_here();
+            is_set |= self.set_here();
         }
         let _ = sched_setaffinity(this_thread, &all);
+        is_set
     }
 
     /// A process that has no room for a socket, and a Linux before 4.12, which does not tell cookies, have no mark.
-    fn set_here(&self) {
+    fn set_here(&self) -> bool {
         let tcp = socket(
             AddressFamily::Inet,
             SockType::Stream,
@@ -43,10 +46,10 @@ impl Marks {
             None,
         );
         let Ok(socket) = tcp else {
-            return;
+            return false;
         };
         let Ok(cookie) = cookie_of(&socket) else {
-            return;
+            return false;
         };
         self.cookies
             .lock()
@@ -54,6 +57,7 @@ impl Marks {
             .push(cookie);
         self.waiting.fetch_add(1, Ordering::Release);
         drop(socket);
+        true
     }
 
     /// Is this event that of a mark? True once for each.
@@ -116,7 +120,7 @@ mod tests {
             .count();
         let marks = Marks::default();
         assert!(marks.have_come());
-        marks.set();
+        assert!(marks.set());
         assert_eq!(sched_getaffinity(Pid::from_raw(0)), Ok(all));
         let (mut found, began) = (0, Instant::now());
         while found < processors && began.elapsed() < Duration::from_secs(10) {

@@ -337,7 +337,7 @@ impl<'a> Recorder<'a> {
             });
             let listened = events.stop(take);
             if !all && listened.failed.is_none() {
-                let late = "the kernel did not tell of every closed connection in time: rows of connections that were closed last may end with their last sample";
+                let late = "it is not known whether the kernel has told of every closed connection: rows of connections that were closed last may end with their last sample";
                 note(&mut self.report, late.to_owned());
             }
             self.count_events(&listened);
