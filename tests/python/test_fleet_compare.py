@@ -350,6 +350,22 @@ def test_hosts_that_serve_several_cohorts_are_left_out_of_what_hosts_count(tmp_p
     assert [note for note in found.notes if note.startswith("1 host has connections of several cohorts")]
 
 
+def test_a_host_whose_bytes_are_mostly_of_no_cohort_belongs_to_none(tmp_path: Path) -> None:
+    for host, algorithm in enumerate(("cubic", "bbr1") * 4 + ("bbr1",)):
+        rows = [
+            sample(
+                at, cookie, boot_id=f"boot{host}", host=f"edge{host}", algorithm=None if cookie < idle else algorithm
+            )
+            for idle in [38 if host == 8 else 0]
+            for at in range(3)
+            for cookie in range(40)
+        ]
+        counted(recording(tmp_path / f"edge{host}", rows), host)
+    found = fleets.compare(tmp_path)
+    assert found.verdict("retrans_segs_pct").value.value == pytest.approx(2)
+    assert [note for note in found.notes if note.startswith("1 host has connections of several cohorts, or of none")]
+
+
 # What cannot be compared.
 
 

@@ -237,13 +237,14 @@ def _because(request: Request) -> str:
 
 def _attribute_hosts(fleet: Fleet, cohorts: Sequence[str]) -> None:
     """The table `of_hosts`: hours of hosts that serve one cohort nearly alone."""
+    # The struct keeps the null of connections that tell no cohort, which arg_max alone passes over.
     fleet.database.execute(f"""
         create table of_hosts as
         with bytes as (
             select boot_id, cohort, coalesce(sum(bytes_acked), 0) as n from observed group by boot_id, cohort
         ),
         main as (
-            select boot_id, arg_max(cohort, n) as cohort, max(n) / nullif(sum(n), 0) as share
+            select boot_id, arg_max({{'of': cohort}}, n).of as cohort, max(n) / nullif(sum(n), 0) as share
             from bytes group by boot_id
         )
         select main.cohort, cast('0x' || left(md5(hosts.host_id), 16) as ubigint) as cluster, true as kept, hosts.*
@@ -256,8 +257,8 @@ def _attribute_hosts(fleet: Fleet, cohorts: Sequence[str]) -> None:
     if shared:
         fleet.notes.append(
             human.agreeing(
-                f"{shared:,} hosts have connections of several cohorts: their CPU and RetransSegs belong to none of "
-                "them alone, and are left out."
+                f"{shared:,} hosts have connections of several cohorts, or of none: their CPU and RetransSegs belong "
+                "to none of them alone, and are left out."
             )
         )
 
