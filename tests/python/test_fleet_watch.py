@@ -171,6 +171,10 @@ def test_the_control_is_the_last_arm_or_the_one_that_is_named(tmp_path: Path) ->
     assert set(following.look(data, [parse(GUARD)]).judged) == {"bbr1"}
     named = following.look(data, [parse("retransmit_pct ratio <= 0.9")], control="bbr1")
     assert set(named.judged) == {"cubic"} and named.crossed is None
+    with pytest.raises(UsageError, match=r'control: got "cubix"; .*, one of bbr1, cubic'):
+        following.look(data, [parse(GUARD)], control="cubix")
+    # The log names the arms also before there is a connection of them.
+    assert following.look(data, [parse(GUARD)], control="cubic", where="arm = 'bbr1'").crossed is None
     (data[0] / running.ABOUT).unlink()
     with pytest.raises(UsageError, match=r"control: is missing, .* assign\.json .*, one of bbr1, cubic"):
         following.look(data, [parse(GUARD)])

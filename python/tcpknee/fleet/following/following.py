@@ -131,8 +131,9 @@ def look(
         control = logs[0][1]["asked"]["arms"][-1]["name"]
     if control is None:
         raise UsageError(f"control: is missing, and DATA has no {running.ABOUT} that names it; {_expected(known)}")
-    if known and control not in known and not logs:
-        raise UsageError(f'control: got "{control}"; {_expected(known)}')
+    named = sorted({*known, *(arm["name"] for _, about in logs for arm in about["asked"]["arms"])})
+    if named and control not in named:
+        raise UsageError(f'control: got "{control}"; {_expected(named)}')
     names = np.asarray(found["cluster"].fill_null("").to_pylist(), dtype=object)
     of_arm = {arm: np.asarray([one == arm for one in arms], dtype=bool) for arm in {*known, control}}
 
