@@ -43,6 +43,14 @@ def test_tallies_of_parts_add_up_to_the_tally_of_all_in_any_order(clusters: int)
     assert whole.clusters == pytest.approx(clusters, rel=0.1) and whole.missing == len(values[::7])
 
 
+@pytest.mark.parametrize("few", [0, 1, 60])
+def test_few_clusters_are_counted_exactly_also_beside_those_that_are_grouped(few: int) -> None:
+    values, hashes = fleet(1, few)
+    assert tally(values, hashes).as_groups().clusters == few
+    compared = statistics.ratio(tally(*fleet(1, 5000)), tally(values, hashes), 0.5)
+    assert compared.clusters == few
+
+
 def test_a_quantile_is_within_a_bin_of_the_exact_one() -> None:
     values, hashes = fleet(2, 300)
     for error in (0.005, 0.05):

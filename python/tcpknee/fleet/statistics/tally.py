@@ -90,9 +90,11 @@ class Tally:
 
     @property
     def clusters(self) -> int:
-        """How many clusters there are: exact up to 1024 clusters, then within some 3 %."""
+        """How many clusters there are: exact while they are kept apart or fewer than 1024, else within some 3 %."""
         if not self.grouped:
             return len(self.keys)
+        if len(self.smallest) < SMALLEST:
+            return len(self.smallest)
         return round((len(self.smallest) - 1) / ((float(self.smallest[-1]) + 1) / 2.0**64))
 
     def __add__(self, other: Tally) -> Tally:
