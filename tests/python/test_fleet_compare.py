@@ -39,6 +39,22 @@ def test_a_known_effect_lies_within_the_interval_and_the_verdict_says_its_sign(d
     assert found.verdict("min_rtt_us").word == "no difference shown"
 
 
+@pytest.mark.parametrize(
+    ("metric", "cohort", "said"),
+    [
+        ("srtt", "bbr1", r'^metric: got "srtt"; expected one that is known of both cohorts: .*Did you mean "srtt_us"'),
+        ("srtt_us", "bbr", r'^cohort: got "bbr"; expected bbr1\. Did you mean "bbr1"'),
+        ("srtt_us", "cubic", r'^cohort: got "cubic"; expected bbr1\.'),
+    ],
+)
+def test_a_verdict_that_there_is_not_is_refused_with_those_that_there_are(
+    drawn: Path, metric: str, cohort: str, said: str
+) -> None:
+    found = fleets.compare(drawn)
+    with pytest.raises(UsageError, match=said):
+        found.verdict(metric, cohort)
+
+
 def test_cohorts_that_do_not_differ_are_not_called_different(tmp_path: Path) -> None:
     same = {"rate": 1.0, "retrans": 1.0}
     found = fleets.compare(written(tmp_path / "aa", fleet(20_000, by="connection", **same)), margin="10%")

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tcpknee import human
+from tcpknee.errors import UsageError
 from tcpknee.fleet.connections import Lake, opened
 from tcpknee.fleet.connections.gather import MEMORY
 from tcpknee.fleet.statistics import Interval, Tally
@@ -51,9 +53,19 @@ class Comparison:
         return self.cohorts[0]
 
     def verdict(self, metric: str, cohort: str | None = None) -> Verdict:
-        """The verdict about a metric of a cohort; by default of the first that is not the baseline."""
-        cohort = cohort or self.cohorts[1]
-        return next(one for one in self.verdicts if (one.metric.name, one.cohort) == (metric, cohort))
+        """The verdict about a metric of a cohort; by default of the first that is not the baseline.
+
+        Raises UsageError: there is none, as of the baseline.
+        """
+        others = self.cohorts[1:]
+        cohort = cohort or others[0]
+        if cohort not in others:
+            raise UsageError(f'cohort: got "{cohort}"; {human.suggest(cohort, others, "expected")}')
+        found = {one.metric.name: one for one in self.verdicts if one.cohort == cohort}
+        if metric not in found:
+            expected = human.suggest(metric, list(found), "expected one that is known of both cohorts:")
+            raise UsageError(f'metric: got "{metric}"; {expected}')
+        return found[metric]
 
     def as_json(self) -> dict[str, Any]:
         """All of it, as JSON has it: null where there is no number."""
