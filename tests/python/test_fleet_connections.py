@@ -23,6 +23,7 @@ Call = Callable[..., Ended]
 SECOND = 1_000_000_000
 NOON = 1_787_313_600 * SECOND
 TYPES = {
+    **dict.fromkeys(("host_id", "unit", "arm"), pa.string()),
     **dict.fromkeys(("host", "boot_id", "netns", "state", "remote_addr", "local_addr", "algorithm"), pa.string()),
     **dict.fromkeys(("final", "delivery_rate_app_limited"), pa.bool_()),
     "cookie": pa.uint64(),
@@ -211,6 +212,19 @@ def test_what_is_written_is_data_in_turn(call: Call, tmp_path: Path) -> None:
     data = recording(tmp_path / "rec", rows)
     assert call("fleet", "connections", str(data), "--out", str(tmp_path / "out")).code == 0
     assert rows_of(tmp_path / "out") == rows_of(data)
+
+
+def test_a_log_that_was_written_before_does_not_stay_beside_other_connections(call: Call, tmp_path: Path) -> None:
+    data, out = recording(tmp_path / "rec", [sample(0), sample(1)]), tmp_path / "out"
+    log = recording(
+        tmp_path / "log", [{"t_unix_ns": NOON, "host_id": "edge1", "unit": "edge1", "arm": "a"}], "assignments"
+    )
+    assert call("fleet", "connections", data, log, "--out", out).code == 0
+    assert [row["arm"] for row in rows_of(out)] == ["a"]
+    assert call("fleet", "connections", data, "--out", out).code == 2
+    assert (out / "assignments.parquet").exists()
+    assert call("fleet", "connections", data, "--out", out, "--force").code == 0
+    assert [row["arm"] for row in rows_of(out)] == [None] and not (out / "assignments.parquet").exists()
 
 
 def test_a_run_has_a_row_per_flow_and_its_axes_as_tags(small_run: Path) -> None:

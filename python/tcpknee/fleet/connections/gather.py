@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcpknee import _core
 from tcpknee.datasets import sql
 from tcpknee.errors import RunFolderError, UsageError
 from tcpknee.writing import cannot_write, replacing, spill_folder
@@ -224,15 +225,20 @@ def write(
     partial: bool = False,
     memory: str = MEMORY,
 ) -> dict[str, Any]:
-    """Writes `connections.parquet` of DATA into the folder `out`, and `assignments.parquet` where DATA has a log.
+    """Writes `connections.parquet` of DATA into the folder `out`, and `assignments.parquet` where DATA has a log; where
+    it has none, one that is there is removed.
 
     The folder is DATA in turn. Returns counts and notes. Raises as `opened` and `Fleet.gather`; RunFolderError
     (`out`)."""
     with opened(data, tags=tags, partial=partial, memory=memory, into=Path(out)) as fleet:
         fleet.gather("gathered", "*", where)
+        log = Path(out) / "assignments.parquet"
+        if fleet.log is None:
+            # It would tell the arms of other connections.
+            _removed(log)
         files = [_written(fleet, "gathered", Path(out) / "connections.parquet")]
         if fleet.log is not None:
-            files.append(_written(fleet, "assignments", Path(out) / "assignments.parquet"))
+            files.append(_written(fleet, "assignments", log))
         rows, count, prefixes = fleet.database.execute(
             "select count(*), count(distinct host_id), count(distinct remote_prefix) from gathered"
         ).fetchall()[0]
@@ -244,6 +250,13 @@ def write(
             "files": [str(file) for file in files],
             "notes": fleet.notes,
         }
+
+
+def _removed(path: Path) -> None:
+    try:
+        _core.Folder(path.parent).remove(path.name)
+    except OSError as error:
+        raise cannot_write(path, error) from None
 
 
 def _written(fleet: Fleet, table: str, path: Path) -> Path:
