@@ -122,6 +122,13 @@ def test_what_is_left_out_is_said_with_its_share(drawn: Path) -> None:
     assert f"Left out: {small:.0f} % moved less than 1 MB, {idle:.0f} % never left" in " ".join(str(found).split())
 
 
+def test_what_was_not_triggered_is_said_also_beside_what_is_left_out(drawn: Path) -> None:
+    found = fleets.compare(drawn, min_bytes="1MB")
+    small, idle = (100 * share / 6000 for share in (found.counts.too_small, found.counts.not_triggered))
+    told = f"{small:.0f} % moved less than 1 MB. {idle:.0f} % never left the initial window or were app-limited, which"
+    assert told in " ".join(str(found).split())
+
+
 def test_what_tells_no_cohort_is_left_out_once_and_what_has_no_cluster_is_told(tmp_path: Path) -> None:
     columns = fleet(2000, 200)
     at = np.arange(2000)

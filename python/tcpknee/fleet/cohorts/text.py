@@ -56,7 +56,7 @@ def _what(found: Comparison) -> str:
     told = [f"{_share(count / counts.total)} {why}" for count, why in left if count]
     if told:
         parts.append(f"Left out: {', '.join(told)}.")
-    elif counts.not_triggered and not found.request.triggered:
+    if counts.not_triggered and not found.request.triggered:
         parts.append(
             f"{_share(counts.not_triggered / counts.total)} never left the initial window or were app-limited, which "
             "dilutes differences: --triggered leaves them out."
