@@ -326,6 +326,18 @@ def test_cohorts_by_host_and_by_tag(tmp_path: Path) -> None:
     assert set(fleets.compare(data, by="host").cohorts) == {"edge0", "edge1", "edge2", "edge3"}
 
 
+def test_a_baseline_is_compared_with_however_small_it_is(tmp_path: Path) -> None:
+    columns = fleet(2000, 200)
+    sizes = [100 if number < 20 else 200 + number % 9 for number in range(2000)]
+    columns["host_id"] = [f"host{number}" for number in sizes]
+    data = written(tmp_path / "many", columns)
+    found = fleets.compare(data, by="host", baseline="host100")
+    assert found.cohorts[0] == "host100" and len(found.cohorts) == 8
+    assert [note for note in found.notes if note.startswith("left out: 2 further cohorts with 22 % ")]
+    largest = fleets.compare(data, by="host")
+    assert set(found.cohorts[1:]) < set(largest.cohorts) and "host100" not in largest.cohorts
+
+
 def counted(folder: Path, host: int) -> None:
     """An hour of `counters` and `cpu` of a host, every other of which retransmits and works twice as much."""
     words = {"boot_id": f"boot{host}", "host": f"edge{host}"}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tcpknee.fleet.connections import Fleet
 
 MOST_COHORTS = 8
-"""Of more, the largest are compared."""
+"""Of more, the baseline that was asked for and the largest are compared."""
 
 LEAST = 10
 """Connections below which a cohort is none."""
@@ -199,12 +199,14 @@ def _cohorts(fleet: Fleet, request: Request, counts: Counts) -> tuple[str, ...]:
     if request.baseline is not None and request.baseline not in counts.of_cohorts:
         expected = human.suggest(request.baseline, list(counts.of_cohorts), "expected")
         raise UsageError(f'baseline: got "{request.baseline}"; {expected}')
-    listed = list(counts.of_cohorts)[:MOST_COHORTS]
-    if len(counts.of_cohorts) > MOST_COHORTS:
-        rest = sum(list(counts.of_cohorts.values())[MOST_COHORTS:])
+    # The largest first, but for the baseline.
+    ranked = sorted(counts.of_cohorts, key=lambda name: name != request.baseline)
+    listed, rest = ranked[:MOST_COHORTS], ranked[MOST_COHORTS:]
+    if rest:
+        share = sum(counts.of_cohorts[name] for name in rest) / counts.total
         fleet.notes.append(
-            f"left out: {human.counted(len(counts.of_cohorts) - MOST_COHORTS, 'further cohort')} with "
-            f"{100 * rest / counts.total:.2g} % of the connections; the {MOST_COHORTS} largest are compared."
+            f"left out: {human.counted(len(rest), 'further cohort')} with {100 * share:.2g} % of the connections; "
+            f"{'the baseline and ' if request.baseline else ''}the largest are compared, {MOST_COHORTS} in all."
         )
     for name in [name for name in listed if counts.kept[name] < LEAST]:
         why = (
