@@ -17,6 +17,7 @@ from support import Ended
 from support import refused as refused_in_a_line
 from tcpknee import fleet as fleets
 from tcpknee.errors import RunFolderError, UsageError
+from tcpknee.fleet.cohorts import before as before_module
 from tcpknee.fleet.cohorts.verdicts import more
 from tcpknee.fleet.statistics import Interval
 from test_fleet_connections import recording, sample
@@ -289,6 +290,22 @@ def test_a_period_before_that_is_of_the_time_of_data_is_refused(call: Call, tmp_
     for before in (drawn, written(tmp_path / "later", later)):
         ended = call("fleet", "compare", drawn, "--before", before, "--partial", "-q")
         refused_in_a_line(ended, "--before: has boot boot", "over a time that DATA has too")
+
+
+def test_the_period_before_is_read_with_the_same_memory_and_tells_what_is_left_out_of_it(
+    tmp_path: Path, drawn: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    past = fleet(seed=5)
+    for end in ("begin_unix_ns", "end_unix_ns"):
+        past[end] = past[end] - 48 * HOUR
+    before, damaged = (written(tmp_path / name, past) for name in ("past", "damaged"))
+    (damaged / "connections.parquet").write_bytes(b"PAR1 no table")
+    given: list[dict[str, Any]] = []
+    opened = before_module.opened
+    monkeypatch.setattr(before_module, "opened", lambda *data, **more: given.append(more) or opened(*data, **more))
+    found = fleets.compare(drawn, before=[str(before), str(damaged)], partial=True, memory="1GiB")
+    assert found.adjusted and [one.get("memory") for one in given] == ["1GiB"]
+    assert [one for one in found.notes if one.startswith("--before: left out: ") and str(damaged) in one]
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,8 @@ class Adjusted:
         }
 
 
-def adjusted(observed: Observed) -> list[Adjusted]:
-    """Per cohort and metric, with the folders of `--before`.
+def adjusted(observed: Observed, *, memory: str) -> list[Adjusted]:
+    """Per cohort and metric, with the folders of `--before`; what is left out of those is noted.
 
     Raises UsageError (one of them is of a time that DATA has too), and as `opened` and `Fleet.gather`.
     """
@@ -57,9 +57,8 @@ def adjusted(observed: Observed) -> list[Adjusted]:
     own = [metric for metric in observed.metrics if metric.table == "connections"]
     means = ", ".join(f"{mean(metric.name)} as {metric.name}" for metric in own)
     units = observed.fleet.database.sql("select distinct host_id, unit from observed where unit is not null")
-    with opened(
-        [Path(folder) for folder in request.before], partial=request.partial, units=units.to_arrow_table()
-    ) as past:
+    folders = [Path(folder) for folder in request.before]
+    with opened(folders, partial=request.partial, memory=memory, units=units.to_arrow_table()) as past:
         if twin := in_both(past.boots, observed.fleet.boots):
             raise UsageError(
                 f"before: has boot {twin.boot_id} of {twin.host or twin.host_id} over a time that DATA has too; "
@@ -69,6 +68,7 @@ def adjusted(observed: Observed) -> list[Adjusted]:
         size = f"coalesce(bytes_acked, 0) >= {request.min_bytes}"
         past.gather("past", ", ".join([cluster, *(metric.name for metric in own)]), request.where, besides=size)
         rows = past.database.sql(f"select cluster, {means} from past group by cluster").to_arrow_table()
+        observed.fleet.notes += [f"--before: {note}" for note in past.notes]
     observed.fleet.database.register("past", rows)
     found = []
     for cohort in observed.cohorts[1:]:

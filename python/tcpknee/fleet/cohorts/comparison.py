@@ -167,12 +167,12 @@ def comparing(
     )
     with opened(data, tags=tags, partial=partial, memory=memory) as fleet, fleet.telling():
         observed = observe(fleet, request)
-        yield observed, _compared(observed, request)
+        yield observed, _compared(observed, request, memory)
 
 
-def _compared(observed: Observed, request: Request) -> Comparison:
+def _compared(observed: Observed, request: Request, memory: str) -> Comparison:
     checks.check_data(observed, partial=request.partial)
-    adjusted = before.adjusted(observed)
+    adjusted = before.adjusted(observed, memory=memory)
     adoption = {cohort: observed.counts.adoption(cohort) for cohort in observed.cohorts}
     tallies = {cohort: observed.tallies(cohort, observed.metrics) for cohort in observed.cohorts}
     verdicts = judge(observed.metrics, tallies, adoption, margin=request.margin, seed=request.seed)
