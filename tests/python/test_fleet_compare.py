@@ -263,6 +263,12 @@ def test_strata_that_a_cohort_lacks_are_told(tmp_path: Path) -> None:
     assert "no connection of one of the two" in str(found)
 
 
+def test_equal_shares_of_strata_of_one_cohort_each_compare_nothing(drawn: Path) -> None:
+    """Drawn by prefix, each has one algorithm."""
+    found = fleets.compare(drawn, strata=["prefix"], reweight="prefix")
+    assert not found.reweighted and "with equal shares of prefix 100 % of the connections of bbr1" in str(found)
+
+
 def test_strata_of_a_table_of_countries(tmp_path: Path, drawn: Path) -> None:
     table = tmp_path / "countries.csv"
     rows = [f"10.{k // 250}.{k % 250}.0/24,{'JP' if k % 2 else 'DE'}" for k in range(300)]

@@ -184,7 +184,8 @@ def _compared(observed: Observed, request: Request, memory: str) -> Comparison:
     if request.reweight is not None:
         weighted = stratified.reweighted(bands[request.reweight])
         warnings += stratified.unlike(bands[request.reweight])
-        again = judge(observed.metrics, weighted, adoption, margin=request.margin, seed=request.seed)
+        if weighted:
+            again = judge(observed.metrics, weighted, adoption, margin=request.margin, seed=request.seed)
     values = {
         cohort: {
             metric.name: spread(metric, own[metric.name], seed=request.seed)
