@@ -266,7 +266,25 @@ def test_strata_that_a_cohort_lacks_are_told(tmp_path: Path) -> None:
 def test_equal_shares_of_strata_of_one_cohort_each_compare_nothing(drawn: Path) -> None:
     """Drawn by prefix, each has one algorithm."""
     found = fleets.compare(drawn, strata=["prefix"], reweight="prefix")
-    assert not found.reweighted and "with equal shares of prefix 100 % of the connections of bbr1" in str(found)
+    assert not found.reweighted
+    assert [one for one in found.warnings if "of the connections of bbr1 are left out: another cohort has none" in one]
+
+
+def test_connections_of_no_stratum_are_told(tmp_path: Path, drawn: Path) -> None:
+    found = fleets.compare(drawn, strata=["prefix"], reweight="prefix")
+    within = sum(sum(stratum.connections.values()) for stratum in found.strata)
+    share = f"{100 * (1 - within / 6000):.1f}"
+    assert (
+        f"with equal shares of prefix {share} % of the connections are left out: they are of no stratum"
+        in found.warnings
+    )
+    table = tmp_path / "cities.csv"
+    rows = [f"10.{k // 250}.{k % 250}.0/24,city{k % 40}" for k in range(300)]
+    table.write_text("\n".join(["remote_prefix,city", *rows]))
+    found = fleets.compare(drawn, strata=[str(table), "rtt"], reweight=str(table))
+    assert len(found.strata) == 30 + 5
+    assert [one for one in found.warnings if one.startswith(f"with equal shares of {table} ") and "no stratum" in one]
+    assert not [one for one in fleets.compare(drawn, strata=["rtt"], reweight="rtt").warnings if "no stratum" in one]
 
 
 def test_strata_of_a_table_of_countries(tmp_path: Path, drawn: Path) -> None:

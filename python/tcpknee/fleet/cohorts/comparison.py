@@ -183,7 +183,7 @@ def _compared(observed: Observed, request: Request, memory: str) -> Comparison:
     again = []
     if request.reweight is not None:
         weighted = stratified.reweighted(bands[request.reweight])
-        warnings += stratified.unlike(bands[request.reweight])
+        warnings += stratified.left_out(observed, bands[request.reweight])
         if weighted:
             again = judge(observed.metrics, weighted, adoption, margin=request.margin, seed=request.seed)
     values = {

@@ -313,7 +313,8 @@ def _of_table(observed: Observed, file: str) -> list[tuple[str, str]]:
     of = "remote_prefix in (select remote_prefix from strata_table where stratum = {})"
     rows = database.execute(
         "select stratum from strata_table join observed using (remote_prefix) "
-        "where kept and stratum is not null group by 1 order by count(*) desc, 1 limit 30"
+        "where kept and stratum is not null group by 1 order by count(*) desc, 1 "
+        f"limit {requests.MOST_VALUES}"
     ).fetchall()
     if not rows:
         raise UsageError(

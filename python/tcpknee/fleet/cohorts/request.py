@@ -31,6 +31,9 @@ _TABLE = re.compile(r"\.(csv|tsv|parquet)(\.gz|\.zst)?$", re.IGNORECASE)
 MOST_PREFIXES = 8
 """Prefixes that are strata of their own: those with most connections."""
 
+MOST_VALUES = 30
+"""Likewise of the values of a file."""
+
 
 @dataclass(frozen=True)
 class Request:

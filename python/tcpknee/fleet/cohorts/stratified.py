@@ -93,13 +93,20 @@ def _sign(verdict: Verdict) -> int:
     return 1 if verdict.value.value > verdict.base.value else -1
 
 
-def unlike(found: Banded) -> Iterator[str]:
-    """What equal shares leave out, because a cohort lacks it."""
+def left_out(observed: Observed, found: Banded) -> Iterator[str]:
+    """What equal shares leave out, because it is of no stratum or a cohort lacks that."""
+    kept = sum(observed.counts.kept[cohort] for cohort in observed.cohorts)
+    outside = kept - sum(sum(each.values()) for each in found.connections.values())
+    if outside > 0:
+        yield (
+            f"with equal shares of {found.name} {human.digits(100 * outside / kept)} % of the connections are left "
+            "out: they are of no stratum"
+        )
     for cohort in next(iter(found.connections.values()), ()):
         own = {label: each[cohort] for label, each in found.connections.items()}
         lone = [label for label, each in found.connections.items() if each[cohort] and not all(each.values())]
         if lone:
-            share = sum(own[label] for label in lone) / sum(own.values())
+            share = sum(own[label] for label in lone) / observed.counts.kept[cohort]
             yield (
                 f"with equal shares of {found.name} {human.digits(100 * share, 2)} % of the connections of {cohort} "
                 f"are left out: another cohort has none of {found.name} {', '.join(lone)}"
