@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,25 @@ def test_the_same_recording_twice_is_refused_and_left_out_once_when_asked(call: 
     assert ended.code == 2 and "two: has boot boot1 of edge1 over a time that" in ended.err
     ended = call("fleet", "connections", *map(str, data), "--out", "out", "--partial", "--force")
     assert ended.code == 0 and ended.out.startswith("1 connection of 1 host") and "left out:" in ended.err
+
+
+def test_folders_of_one_name_are_hosts_of_their_own(tmp_path: Path, small_run: Path) -> None:
+    runs = [shutil.copytree(small_run, tmp_path / day / "run") for day in ("monday", "tuesday")]
+    found = rows_of(*runs, small_run)
+    assert len({row["host_id"] for row in found}) == len(found) == 18
+    assert {row["host"] for row in found} == {"monday/run", "tuesday/run", f"{small_run.parent.name}/run"}
+    assert {row["host"] for row in rows_of(runs[0])} == {"run"}
+    unnamed = [sample(at, boot_id=None, host=None) for at in (0, 1)]
+    imports = [recording(tmp_path / name, unnamed) for name in ("x/edge", "y/edge", "y/far")]
+    assert [row["host_id"] for row in rows_of(*imports)] == ["far", "x/edge", "y/edge"]
+
+
+def test_a_folder_by_two_spellings_is_read_once(tmp_path: Path) -> None:
+    data = recording(tmp_path / "rec", [sample(at, boot_id=None, host=None) for at in (0, 1)])
+    (tmp_path / "link").symlink_to(data)
+    with connections.opened([data, tmp_path / "link", tmp_path / "rec" / ".." / "rec"]) as fleet:
+        assert len(fleet.arrow()) == 1
+        assert len([note for note in fleet.notes if note.endswith("was given twice, and is read once.")]) == 2
 
 
 def test_a_corrupt_file_among_good_ones_is_refused_and_left_out_when_asked(call: Call, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,8 @@ class Folder:
     path: Path
     dataset: Dataset
     source: str
+    name: str = ""
+    """What stands for the host where no table names it; no other folder of DATA has it."""
     tags: Mapping[str, str] = field(default_factory=dict)
     doubts: list[str] = field(default_factory=list)
     """What its rows say against themselves."""
@@ -34,11 +37,6 @@ class Folder:
     views: dict[str, str] = field(default_factory=dict)
     """The view of each of these in the database, by the table's name."""
     columns: dict[str, list[str]] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """What stands for the host where no table names it."""
-        return self.path.resolve().name
 
     @property
     def files(self) -> list[Path]:
@@ -100,7 +98,22 @@ def find(data: Sequence[Path | str], tags: Iterable[str], *, partial: bool, note
         )
     if not found:
         raise MissingTable(f"{_listed(data)}: no folder of it can be read, so that there is nothing left.")
+    for resolved, name in _names(found).items():
+        found[resolved].name = name
     return list(found.values())
+
+
+def _names(paths: Iterable[Path]) -> dict[Path, str]:
+    """As much of the end of each path as tells it from the others."""
+    names: dict[Path, str] = {}
+    left, parts = list(paths), 1
+    while left:
+        ends = {path: str(Path(*path.parts[-parts:])) for path in left}
+        times = Counter(ends.values())
+        names |= {path: end for path, end in ends.items() if times[end] == 1}
+        left = [path for path in left if path not in names]
+        parts += 1
+    return names
 
 
 def _listed(data: Sequence[Path | str]) -> str:
@@ -132,7 +145,7 @@ def _opened(path: Path, tags: Mapping[str, str]) -> Folder:
             f"{path}: holds {', '.join(sorted(held)) or 'no table'}; expected sockets of a recording or an import, "
             "samples of a run, or connections of `knee fleet connections`."
         )
-    return Folder(path, dataset, source, tags)
+    return Folder(path, dataset, source, tags=tags)
 
 
 def _tags(given: Iterable[str]) -> dict[Path, dict[str, str]]:
