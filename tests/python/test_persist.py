@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -29,6 +30,7 @@ from tcpknee.doctor.changes import (
     Sysctl,
     TxQueueLen,
 )
+from tcpknee.doctor.finding import Finding
 from tcpknee.doctor.journal import Entry, Journal, open_journal
 from tcpknee.doctor.links import LEAST_VERSION, MOST_BYTES, Udev
 from tcpknee.doctor.persist import SYSCTLS, UNIT_FILE, VALUES, Place, check_files, persisted, why_not
@@ -352,3 +354,96 @@ def test_each_file_of_ours_is_taken_from_a_journal_and_its_removal_told(
 def test_two_cannot_change_a_host_at_once(tmp_path: Path) -> None:
     with open_journal(tmp_path), pytest.raises(EngineError, match="another knee doctor"), open_journal(tmp_path):
         pass
+
+
+class Kept:
+    """A sysctl in a file of the test, whose writes can be refused."""
+
+    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.path = path
+        self.refuses = ""
+        path.write_text("128\n")
+        monkeypatch.setattr(Sysctl, "_file", lambda _: path)
+        monkeypatch.setattr(Sysctl, "_apply", lambda _, state: self._write(state))
+
+    def _write(self, state: str) -> None:
+        if self.refuses:
+            self.path.write_text(f"{self.refuses}\n")
+            raise OSError(errno.EBUSY, "busy")
+        self.path.write_text(f"{state}\n")
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
+    return Kept(tmp_path / "somaxconn", monkeypatch)
+
+
+def made_in(journal: Journal) -> None:
+    steps, _ = fix.planned([Finding("a-rule", "advice", "host", "", {}, "", changes=[SOMAXCONN])])
+    assert [one.outcome for one in fix.made(steps, journal)] == ["made"]
+
+
+@pytest.mark.parametrize("half_way", ["4096", "77"])
+def test_what_could_not_be_put_back_is_kept_for_the_next_time(
+    kept: Kept, host: Host, tmp_path: Path, half_way: str
+) -> None:
+    with open_journal(tmp_path / "journal") as journal:
+        made_in(journal)
+        journal.entries[0].persists = True
+        persisted(journal, host.place)
+        kept.refuses = half_way
+        [result] = fix.undone(journal)
+        assert (result.outcome, kept.path.read_text()) == ("failed", f"{half_way}\n")
+        persisted(journal, host.place)
+        # Its file is removed: the next boot takes it back.
+        assert host.files() == {}
+    kept.refuses = ""
+    with open_journal(tmp_path / "journal") as journal:
+        assert [one.outcome for one in fix.undone(journal)] == ["undone"]
+        assert journal.entries == []
+    assert kept.path.read_text() == "128\n"
+
+
+def test_what_somebody_else_wrote_after_it_could_not_be_put_back_stays(kept: Kept, tmp_path: Path) -> None:
+    with open_journal(tmp_path / "journal") as journal:
+        made_in(journal)
+        kept.refuses = "77"
+        fix.undone(journal)
+        kept.refuses = ""
+        kept.path.write_text("4096\n")
+        assert [one.outcome for one in fix.undone(journal)] == ["left"]
+        assert journal.entries == []
+
+
+def test_a_value_that_cannot_be_read_is_kept_and_one_that_is_not_there_is_gone(kept: Kept, tmp_path: Path) -> None:
+    with open_journal(tmp_path / "journal") as journal:
+        made_in(journal)
+        kept.path.unlink()
+        kept.path.mkdir()
+        assert [one.outcome for one in fix.undone(journal)] == ["failed"]
+        kept.path.rmdir()
+        assert [one.outcome for one in fix.undone(journal)] == ["gone"]
+        assert journal.entries == []
+        absent = [TxQueueLen("no-such", 1), Qdisc("no-such", "fq"), Rps("no-such", 0, (0,)), Ring("no-such", rx=1)]
+        entered(journal, [*absent, RouteWindow("192.0.2.77/32", "no-such", initcwnd=10)])
+        assert {one.outcome for one in fix.undone(journal)} == {"gone"}
+
+
+def test_a_change_that_failed_half_way_and_stays_so_is_kept_and_the_way_back_told(
+    kept: Kept, host: Host, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doctor_fix, "_need_root", lambda *_: None)
+    monkeypatch.setattr("tcpknee.doctor.persist.Place", lambda: host.place)
+    kept.refuses = "4096"
+    finding = Finding("a-rule", "advice", "host", "", {}, "", changes=[SOMAXCONN])
+    asked = replace(UNDO, fix=True, undo=False, yes=True, dry_run=False, journal=tmp_path / "journal")
+    assert doctor_fix.fixed(asked, [finding], [], named=False, json=False) == 1
+    told = capsys.readouterr().out
+    assert "net.core.somaxconn: NOT PUT BACK: busy. It could not be put back: " in told
+    assert "To put it back: knee doctor --undo" in told
+    undo = replace(asked, fix=False, undo=True)
+    assert doctor_fix.undone(undo, json=False) == 1
+    kept.refuses = ""
+    assert doctor_fix.undone(undo, json=False) == 0
+    assert "net.core.somaxconn: put back" in capsys.readouterr().out
+    assert kept.path.read_text() == "128\n"

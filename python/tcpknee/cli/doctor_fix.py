@@ -42,6 +42,7 @@ _OUTCOMES = {
     "left": "LEFT",
     "refused": "NOT MADE",
     "gone": "gone",
+    "failed": "NOT PUT BACK",
 }
 
 
@@ -128,7 +129,7 @@ def fixed(
         say.json({"schema": 1, "results": _json([*others, *results]), "said": said})
     else:
         say.lines(said)
-        if any(result.outcome == "made" for result in results):
+        if any(result.outcome in ("made", "failed") for result in results):
             where = "" if asked.journal is None else f" --journal {shlex.quote(str(asked.journal))}"
             say.line(f"To put it back: knee doctor --undo{where}")
     return int(bool(said) or any(result.outcome != "made" for result in results))
@@ -172,7 +173,7 @@ def undone(asked: Asked, *, json: bool) -> int:
         say.lines(said)
         if not (results or removed or said):
             say.line(_NOTHING)
-    return int(bool(said) or any(result.outcome == "left" for result in results))
+    return int(bool(said) or any(result.outcome in ("left", "failed") for result in results))
 
 
 @contextmanager

@@ -52,7 +52,8 @@ class Result:
 
     change: Change
     rule: str
-    outcome: Literal["made", "undone", "there already", "left", "refused", "gone"]
+    outcome: Literal["made", "undone", "there already", "left", "refused", "gone", "failed"]
+    """Failed: it could not be put back. The journal keeps it."""
     said: str = ""
     """Why it is not as was wanted."""
 
@@ -156,7 +157,8 @@ def _given_up(entry: Entry, journal: Journal, why: str) -> Result:
     result = _undo(entry, journal)
     if result.outcome not in ("undone", "gone"):
         why = f"{why} {result.said}"
-    return Result(entry.subject, entry.rule, "refused", why)
+    outcome: Literal["failed", "refused"] = "failed" if result.outcome == "failed" else "refused"
+    return Result(entry.subject, entry.rule, outcome, why)
 
 
 def undone(journal: Journal, *, tell: Callable[[Result], object] | None = None) -> list[Result]:
@@ -170,11 +172,19 @@ def undone(journal: Journal, *, tell: Callable[[Result], object] | None = None) 
 
 
 def _undo(entry: Entry, journal: Journal) -> Result:
-    change = entry.subject
-    result = _put_back(entry, journal, change)
-    journal.entries.remove(entry)
+    result = _put_back(entry, journal, entry.subject)
+    if result.outcome == "failed":
+        _gone_after_boot(entry)
+    else:
+        journal.entries.remove(entry)
     journal.write()
     return result
+
+
+def _gone_after_boot(entry: Entry) -> None:
+    """No file of ours has the change made again, so that the next boot takes it back."""
+    if entry.persists:
+        entry.persists, entry.boot_id, entry.netns_inode = False, boot_id(), _inode(entry.subject)
 
 
 def _put_back(entry: Entry, journal: Journal, change: Change) -> Result:
@@ -184,28 +194,46 @@ def _put_back(entry: Entry, journal: Journal, change: Change) -> Result:
         if entry.boot_id == boot_id() and entry.netns_inode != _inode(change):
             return Result(change, entry.rule, "gone", "Its network namespace is another one now.")
         now = change.read()
-    except CannotChange as error:
-        return Result(change, entry.rule, "gone", str(error))
-    try:
         is_ours = now == entry.before or _is_ours(entry, change, now)
-        if not is_ours:
-            return Result(change, entry.rule, "left", "Somebody else changed it since, and that stays.")
-        if entry.state != "undoing":
-            for one in entry.beside:
-                one.is_ours = _state(one.subject) in (one.before, one.after)
-            entry.state = "undoing"
-            journal.write()
+    except CannotChange as error:
+        return Result(change, entry.rule, "gone", str(error)) if error.is_gone else _failed(entry, str(error))
+    if not is_ours:
+        return Result(change, entry.rule, "left", "Somebody else changed it since, and that stays.")
+    if entry.state != "undoing":
+        for one in entry.beside:
+            one.is_ours = _state(one.subject) in (one.before, one.after)
+        entry.state = "undoing"
+        journal.write()
+    try:
         if now != entry.before:
             change.apply(entry.before)
         for one in entry.beside:
             if one.is_ours and one.before is not None and _state(one.subject) != one.before:
                 one.subject.apply(one.before)
-        if (now := change.read()) != entry.before:
-            was, is_now = change.told(entry.before), change.told(now)
-            return Result(change, entry.rule, "left", f"It could not be put back: it was {was} and is {is_now}.")
+        now = change.read()
+        why = "" if now == entry.before else f"it was {change.told(entry.before)} and is {change.told(now)}."
     except CannotChange as error:
-        return Result(change, entry.rule, "left", f"It could not be put back: {error}")
+        why = str(error)
+    if why:
+        _noted_anew(entry)
+        return _failed(entry, why)
     return Result(change, entry.rule, "undone")
+
+
+def _failed(entry: Entry, why: str) -> Result:
+    said = f"It could not be put back: {why} `knee doctor --undo` tries again."
+    return Result(entry.subject, entry.rule, "failed", said)
+
+
+def _noted_anew(entry: Entry) -> None:
+    """What is there after we failed to put it back is ours."""
+    now = _state(entry.subject)
+    if now is None:
+        return
+    entry.state, entry.after = "made", now
+    for one in entry.beside:
+        if one.is_ours:
+            one.after = _state(one.subject)
 
 
 def _is_ours(entry: Entry, change: Change, now: State) -> bool:
@@ -235,4 +263,7 @@ def _inode(change: Change) -> int:
     try:
         return path.stat().st_ino
     except OSError as error:
-        raise CannotChange(f"{change.target}: {path}: there is no such namespace ({error.strerror}).") from None
+        raise CannotChange(
+            f"{change.target}: {path}: there is no such namespace ({error.strerror}).",
+            is_gone=isinstance(error, FileNotFoundError),
+        ) from None

@@ -8,7 +8,7 @@ what was there before, what is wanted, and what the kernel made of it:
     made       it was
     undoing    putting back has begun
 
-What has been put back is no longer in it.
+What has been put back, is gone or was changed by somebody else is no longer in it. What could not be put back is made.
 """
 
 from __future__ import annotations

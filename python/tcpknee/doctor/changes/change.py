@@ -11,6 +11,7 @@ import errno
 import os
 import re
 import shlex
+import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -29,8 +30,15 @@ INTERFACE_NAME_BYTES_MAX = 15
 """IFNAMSIZ, less the zero byte at the end (include/uapi/linux/if.h)."""
 
 
+_GONE = (errno.ENODEV, errno.ENOENT, errno.ENXIO)
+
+
 class CannotChange(EngineError):
-    """A setting that cannot be read or changed, with the reason."""
+    """A setting that cannot be read or changed, with the reason. `is_gone`: what it belongs to is not there."""
+
+    def __init__(self, why: str, *, is_gone: bool = False) -> None:
+        super().__init__(why)
+        self.is_gone = is_gone
 
 
 @dataclass(frozen=True)
@@ -167,9 +175,9 @@ class Change(ABC):
                 return act(*arguments)
             return elsewhere.ask(self.netns, replace(self, netns=None).json(), method, *arguments)
         except elsewhere.Refused as error:
-            raise CannotChange(str(error)) from None
+            raise CannotChange(str(error), is_gone=error.is_gone) from None
         except OSError as error:
-            raise CannotChange(f"{self.target}: {_reason(error)}") from None
+            raise CannotChange(f"{self.target}: {_reason(error)}", is_gone=error.errno in _GONE) from None
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             if not arguments:
                 raise
@@ -184,7 +192,7 @@ def _reason(error: OSError) -> str:
         return "may not be changed by this user; run as root."
     if error.errno in (errno.EOPNOTSUPP, errno.ENOTTY):
         return "is not supported by this device or kernel; leave it as it is."
-    if error.errno in (errno.ENODEV, errno.ENOENT, errno.ENXIO):
+    if error.errno in _GONE:
         return f"is not there ({error.strerror}); the device, namespace or part of the kernel is missing."
     if error.errno == errno.EINVAL:
         return "the kernel refused the value (Invalid argument); expected one within its bounds."
@@ -218,6 +226,15 @@ def interface_name(name: str) -> str:
     if not 0 < size <= INTERFACE_NAME_BYTES_MAX or name in {".", ".."} or re.search(r"[/:\s\0]", name):
         raise UsageError(f"change: got the interface {name!r}; expected 1 to 15 bytes without slash, colon or space.")
     return name
+
+
+def interface_index(name: str) -> int:
+    """By which the kernel knows the device. Raises OSError."""
+    try:
+        return socket.if_nametoindex(name)
+    except OSError:
+        # Python before 3.14 leaves out the number of the error.
+        raise OSError(errno.ENODEV, os.strerror(errno.ENODEV)) from None
 
 
 def whole_number(name: str, value: object, least: int = 0, most: int = (1 << 32) - 1) -> int:

@@ -20,7 +20,11 @@ _workers: dict[tuple[str, int], subprocess.Popen[str]] = {}
 
 
 class Refused(EngineError):
-    """What a change raised there."""
+    """What a change raised there. `is_gone`: what it belongs to is not there."""
+
+    def __init__(self, why: str, *, is_gone: bool) -> None:
+        super().__init__(why)
+        self.is_gone = is_gone
 
 
 def ask(netns: str, change: dict[str, Any], method: str, *arguments: Any) -> Any:
@@ -36,11 +40,12 @@ def ask(netns: str, change: dict[str, Any], method: str, *arguments: Any) -> Any
     if not answer:
         raise Refused(
             f"--netns: got {netns}; its process ended with code {worker.wait()}: {_last_words(worker)} Entering a "
-            "namespace needs root and the programs nsenter, unshare and mount (package util-linux)."
+            "namespace needs root and the programs nsenter, unshare and mount (package util-linux).",
+            is_gone=False,
         )
     found = json.loads(answer)
     if "refused" in found:
-        raise Refused(found["refused"])
+        raise Refused(found["refused"], is_gone=found["is_gone"])
     return found["returned"]
 
 
@@ -49,7 +54,10 @@ def _worker(netns: str) -> subprocess.Popen[str]:
     try:
         key = (str(path), path.stat().st_ino)
     except OSError as error:
-        raise Refused(f"--netns: got {netns}; there is no such namespace ({error.strerror}: {path}).") from None
+        raise Refused(
+            f"--netns: got {netns}; there is no such namespace ({error.strerror}: {path}).",
+            is_gone=isinstance(error, FileNotFoundError),
+        ) from None
     if key not in _workers:
         inside = children.command("tcpknee.doctor.changes.worker")
         try:

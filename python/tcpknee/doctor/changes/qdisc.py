@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any, ClassVar
 from tcpknee.errors import UsageError
 
 from . import netlink
-from .change import CannotChange, Change, State, interface_name, whole_number
+from .change import CannotChange, Change, State, interface_index, interface_name, whole_number
 
 TC_H_ROOT = 0xFFFFFFFF
 TC_H_INGRESS = 0xFFFFFFF1
@@ -99,7 +98,7 @@ class Qdisc(Change):
 
     def _read(self) -> State:
         """Root and, where it is `mq`, leaves: kind, handle, parent, and the options as hexadecimal bytes."""
-        index = socket.if_nametoindex(self.interface)
+        index = interface_index(self.interface)
         found = []
         for body in netlink.dump(netlink.RTM_GETQDISC, _TCMSG.pack(0, 0, index, 0, 0, 0)):
             _, _, of, handle, parent, _ = _TCMSG.unpack_from(body)
@@ -157,7 +156,7 @@ class Qdisc(Change):
         return netlink.packed((attributes[name], struct.pack("=I", value)) for name, value in self.options)
 
     def _apply(self, state: State) -> None:
-        index = socket.if_nametoindex(self.interface)
+        index = interface_index(self.interface)
         now = self._read()
         if now and now[0]["handle"] and (not state or state[0]["handle"] in (0, now[0]["handle"])):
             # The kernel then attaches its default, whose handle is 0. Any other qdisc takes the place of this one.

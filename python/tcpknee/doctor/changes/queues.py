@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import socket
 from collections.abc import Iterable
 from pathlib import Path
 
 from tcpknee.doctor.cpus import of_list
 
-from .change import CannotChange
+from .change import CannotChange, interface_index
 
 DEVICES = Path("/sys/class/net")
 
@@ -17,7 +16,7 @@ DEVICES = Path("/sys/class/net")
 def device(interface: str) -> Path:
     """The interface's folder below /sys. Raises OSError, CannotChange."""
     path = DEVICES / interface
-    index = socket.if_nametoindex(interface)
+    index = interface_index(interface)
     if int((path / "ifindex").read_text()) != index:
         raise CannotChange(
             f"{interface}: /sys shows another network namespace than this process is in. Mount a new one: "

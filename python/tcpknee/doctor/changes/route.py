@@ -80,7 +80,7 @@ class RouteWindow(Change):
         found = [one for one in self._all() if self._is_meant(*one)]
         if len(found) != 1:
             how = "no such route" if not found else f"{len(found)} such routes; name the interface or the priority"
-            raise CannotChange(f"{self.target}: there is {how}. `ip route show` prints them.")
+            raise CannotChange(f"{self.target}: there is {how}. `ip route show` prints them.", is_gone=not found)
         header, attributes = found[0]
         if netlink.first(attributes, RTA_NH_ID) is not None:
             raise CannotChange(f"{self.target}: goes by a nexthop object, whose owner has to change it.")

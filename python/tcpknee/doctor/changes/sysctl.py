@@ -47,7 +47,8 @@ class Sysctl(Change):
             return " ".join(self._file().read_text().split())
         except FileNotFoundError:
             raise CannotChange(
-                f"{self.target}: is not there: this kernel lacks it, or has it in the first network namespace only."
+                f"{self.target}: is not there: this kernel lacks it, or has it in the first network namespace only.",
+                is_gone=True,
             ) from None
 
     def _apply(self, state: State) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tcpknee.errors import TcpkneeError
 
-from . import change_of
+from . import CannotChange, change_of
 
 
 def main() -> int:
@@ -21,7 +21,10 @@ def main() -> int:
         try:
             returned = getattr(change_of(asked["change"]), asked["method"])(*asked["arguments"])
         except TcpkneeError as error:
-            answer: dict[str, Any] = {"refused": str(error)}
+            answer: dict[str, Any] = {
+                "refused": str(error),
+                "is_gone": isinstance(error, CannotChange) and error.is_gone,
+            }
         else:
             answer = {"returned": returned}
         print(json.dumps(answer), flush=True)
