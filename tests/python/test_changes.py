@@ -136,6 +136,8 @@ def test_how_a_change_persists_is_told_from_that_it_does_not() -> None:
     assert Sysctl("net.core.somaxconn", "9").persistence() == SysctlLine("net.core.somaxconn", "9")
     assert Rps("eth0", 0, (0,)).persistence() == BootFile("/sys/class/net/eth0/queues/rx-0/rps_cpus", "1")
     assert isinstance(Sysctl("net.core.somaxconn", "9", netns="web").persistence(), NotPersistent)
+    interrupt = IrqAffinity(24, (2,)).persistence()
+    assert isinstance(interrupt, NotPersistent) and "another device" in interrupt.why
 
 
 def test_masks_keep_the_width_that_the_kernel_prints() -> None:

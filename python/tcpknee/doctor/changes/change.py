@@ -58,7 +58,7 @@ class BootCommands:
 
 @dataclass(frozen=True)
 class BootFile:
-    """A file below /sys or /proc that gets a value once per boot."""
+    """A file below /sys that gets a value once per boot."""
 
     path: str
     value: str

@@ -10,7 +10,7 @@ from typing import ClassVar
 from tcpknee.doctor.cpus import mask_like, of_mask
 from tcpknee.errors import UsageError
 
-from .change import BootFile, Change, Persistence, State, interface_name, whole_number, write_setting
+from .change import BootFile, Change, NotPersistent, Persistence, State, interface_name, whole_number, write_setting
 from .queues import device, within_machine
 
 CPU_NUMBER_MAX = 8191
@@ -49,9 +49,6 @@ class _Mask(Change):
     def _reached(self, goal: State, now: State) -> bool:
         return of_mask(goal) == of_mask(now)
 
-    def _persistence(self) -> Persistence:
-        return BootFile(self._shown_file, self.input)
-
 
 def _checked(cpus: tuple[int, ...], *, may_be_none: bool) -> tuple[int, ...]:
     found = tuple(sorted({whole_number("cpus", cpu, most=CPU_NUMBER_MAX) for cpu in cpus}))
@@ -88,6 +85,9 @@ class _OfQueue(_Mask):
 
     def _file(self) -> Path:
         return device(self.interface) / "queues" / f"{self.direction}-{self.queue}" / self.file
+
+    def _persistence(self) -> Persistence:
+        return BootFile(self._shown_file, self.input)
 
 
 @dataclass(frozen=True)
@@ -136,3 +136,6 @@ class IrqAffinity(_Mask):
 
     def _file(self) -> Path:
         return Path(self._shown_file)
+
+    def _persistence(self) -> Persistence:
+        return NotPersistent("the kernel gives out the interrupt's number at each boot, then perhaps to another device")
