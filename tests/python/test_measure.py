@@ -144,13 +144,22 @@ def test_a_change_without_a_gain_is_left_out_of_the_plan_unless_its_rule_is_name
     assert (step.change, others) == (*unpaid.changes, [])
 
 
+def test_a_change_for_what_is_rare_is_left_out_for_that_reason_and_no_gain_told(unpaid: Finding) -> None:
+    [rule] = [one for one in RULES if one.name == "softnet-squeezed"]
+    rare = rule.found("warning", "host", "", {}, changes=unpaid.changes, gain="10 % more.", events=3)
+    for finding in (rare, judged([rare], [Costs([found(1.2, 1.23, 1.26)])])[0]):
+        steps, [left] = planned([finding])
+        said = "It happened too rarely to matter. Name the rule to make it nevertheless."
+        assert (steps, left.outcome, left.said) == ([], "left", said)
+
+
 def test_a_change_that_another_finding_pays_for_is_made(unpaid: Finding) -> None:
     [step], others = planned([unpaid, replace(FINDING, rule="short-backlog", changes=unpaid.changes)])
     assert (step.rule, step.change, others) == ("short-backlog", *unpaid.changes, [])
 
 
 def test_what_gains_nothing_is_not_the_first_thing_to_do(unpaid: Finding) -> None:
-    other = replace(unpaid, rule="short-backlog", pays=True)
+    other = replace(unpaid, rule="short-backlog", unpaid="")
     lines = render.report(snapshot(), judge.Judgement([unpaid, other], []))
     assert [line for line in lines if line.startswith("Do first")] == ["Do first, for short-backlog (eth0):"]
 

@@ -50,7 +50,13 @@ class Finding:
     """The commit, documentation or page that it rests on."""
     gain: str = ""
     """What the source, or the evidence, leads to expect."""
-    pays: bool = True
-    """False: it happened too rarely to matter, or, measured on this host, its changes save nothing that counts."""
+    unpaid: str = ""
+    """Why its changes are not worth it: it happened too rarely, or, measured on this host, they save nothing that
+    counts. "": they pay."""
     now: Now | None = None
     """None: there was one sample, or nothing of the evidence counts."""
+
+    @property
+    def pays(self) -> bool:
+        """Whether its changes are worth making."""
+        return not self.unpaid

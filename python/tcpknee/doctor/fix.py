@@ -92,7 +92,7 @@ def planned(findings: Iterable[Finding], *, named: bool = False) -> tuple[list[S
             others.append(Result(change, rule, "refused", str(error)))
     for change, finding in unpaid:
         if (change.netns, change.target) not in seen:
-            why = f"Gain: {finding.gain} Name the rule to make it nevertheless."
+            why = f"{finding.unpaid} Name the rule to make it nevertheless."
             others.append(Result(change, finding.rule, "left", why))
     return steps, others
 

@@ -63,7 +63,7 @@ def _checked(rule: Rule, snapshot: Snapshot) -> list[Finding]:
         # Rare since boot may be frequent now.
         if now is not None and now.pays:
             worse = min(finding.severity, now.severity, key=SEVERITIES.index)
-            at_present = replace(at_present, severity=worse, pays=True)
+            at_present = replace(at_present, severity=worse, unpaid="")
         judged.append(at_present)
     # Little since boot, but much at present. A finding about a setting is no such thing.
     begun = [(finding, _grown(rule, finding, None, seconds)) for finding in lately.values()]

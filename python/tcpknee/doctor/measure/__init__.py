@@ -166,7 +166,8 @@ def _judged(finding: Finding, found: Sequence[Measured]) -> Finding:
         return replace(finding, gain=said)
     percent = round(MINIMAL_EFFECT * 100)
     told = f"{finding.told} Measured: no cost of {percent} % or more here, so this is advice only."
-    return replace(finding, severity="advice", told=told, gain=f"None to expect here. {said}", pays=False)
+    gain = f"None to expect here. {said}"
+    return replace(finding, severity="advice", told=told, gain=gain, unpaid=f"Gain: {gain}")
 
 
 __all__ = ["PLANS", "UNMEASURED", "Arm", "Costs", "Experiment", "Measured", "Plan", "judged", "measure"]

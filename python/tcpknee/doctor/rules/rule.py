@@ -94,5 +94,5 @@ class Rule:
             advice=advice,
             source=self.source,
             gain=gain,
-            pays=not is_rare,
+            unpaid="It happened too rarely to matter." if is_rare else "",
         )
