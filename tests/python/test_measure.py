@@ -137,7 +137,7 @@ def unpaid() -> Finding:
 
 def test_a_change_without_a_gain_is_left_out_of_the_plan_unless_its_rule_is_named(unpaid: Finding) -> None:
     steps, [left] = planned([unpaid])
-    assert (steps, left.outcome, left.change) == ([], "left", *unpaid.changes)
+    assert (steps, left.outcome, left.change) == ([], "unpaid", *unpaid.changes)
     assert left.said.startswith("Gain: None to expect here. CPU per request is the same")
     assert left.said.endswith("Name the rule to make it nevertheless.")
     [step], others = planned([unpaid], named=True)
@@ -150,7 +150,7 @@ def test_a_change_for_what_is_rare_is_left_out_for_that_reason_and_no_gain_told(
     for finding in (rare, judged([rare], [Costs([found(1.2, 1.23, 1.26)])])[0]):
         steps, [left] = planned([finding])
         said = "It happened too rarely to matter. Name the rule to make it nevertheless."
-        assert (steps, left.outcome, left.said) == ([], "left", said)
+        assert (steps, left.outcome, left.said) == ([], "unpaid", said)
 
 
 def test_a_change_that_another_finding_pays_for_is_made(unpaid: Finding) -> None:

@@ -139,6 +139,24 @@ def test_the_way_back_is_told_only_where_something_was_made(
     assert ("To put it back: knee doctor --undo" in capsys.readouterr().out) is says
 
 
+@pytest.mark.parametrize(("other", "code"), [("refused", 1), ("left", 1), ("unpaid", 0), ("there already", 0)], ids=str)
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_the_exit_code_counts_what_is_not_in_the_plan_unless_it_does_not_pay(
+    other: Literal["refused", "left", "unpaid", "there already"],
+    code: int,
+    dry_run: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    step = fix.Step(SOMAXCONN, "a-rule", "1", "4096")
+    beside = [fix.Result(Sysctl("net.ipv4.tcp_sack", "1"), "a-rule", other)]
+    monkeypatch.setattr(doctor_fix, "_need_root", lambda *_: None)
+    monkeypatch.setattr(fix, "planned", lambda *_, **__: ([step], beside))
+    monkeypatch.setattr(fix, "made", lambda *_, **__: [fix.Result(SOMAXCONN, "a-rule", "made")])
+    asked = replace(UNDO, fix=True, undo=False, yes=True, dry_run=dry_run, journal=tmp_path / "journal")
+    assert doctor_fix.fixed(asked, [], [], named=False, json=False) == code
+
+
 def test_a_file_of_somebody_else_with_our_name_is_left(host: Host, tmp_path: Path) -> None:
     (host.etc / SYSCTLS).write_text("net.core.somaxconn = 1\n")
     with open_journal(tmp_path / "journal") as journal:

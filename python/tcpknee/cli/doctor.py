@@ -50,7 +50,8 @@ def command(
     """Say what is wrong with this host's network settings, what shows it, and what to do, the worst first.
 
     Without --fix and --undo it changes nothing and needs no root; what only root may read is named. RULE: only these
-    (`knee list rules`). Exit code 1: something is wrong, or was not changed; 0: nothing, or only advice.
+    (`knee list rules`). Exit code 1: something is wrong, or was not changed; 0: nothing, or only advice. With --fix, 1:
+    a change was not made; those that are left out because they do not pay do not count.
 
     Example: knee doctor --snapshot web7.json
     """

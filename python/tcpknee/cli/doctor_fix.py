@@ -40,6 +40,7 @@ _OUTCOMES = {
     "undone": "put back",
     "there already": "is so already",
     "left": "LEFT",
+    "unpaid": "LEFT",
     "refused": "NOT MADE",
     "gone": "gone",
     "failed": "NOT PUT BACK",
@@ -104,7 +105,7 @@ def fixed(
 ) -> int:
     """Makes the changes of the findings. `owners` are rows of the snapshot's table; `named`: so were the rules.
 
-    Returns the exit code: 1 where a change was not made."""
+    Returns the exit code: 1 where a change was not made, except those that do not pay."""
     from tcpknee.doctor.fix import made, planned
     from tcpknee.doctor.persist import Place, persisted
 
@@ -114,7 +115,7 @@ def fixed(
     if asked.dry_run or not steps:
         if json:
             say.json({"schema": 1, "plan": [step.json() for step in steps], "results": _json(others)})
-        return int(any(result.outcome == "refused" for result in others))
+        return int(_is_short(others))
     _need_root("--fix", "; `--fix --dry-run` shows the commands without")
     if not asked.yes and not say.confirmed(f"Make {len(steps)} {'change' if len(steps) == 1 else 'changes'}?"):
         say.warn("knee doctor: nothing was changed.")
@@ -132,7 +133,12 @@ def fixed(
         if any(result.outcome in ("made", "failed") for result in results):
             where = "" if asked.journal is None else f" --journal {shlex.quote(str(asked.journal))}"
             say.line(f"To put it back: knee doctor --undo{where}")
-    return int(bool(said) or any(result.outcome != "made" for result in results))
+    return int(bool(said) or _is_short([*others, *results]))
+
+
+def _is_short(results: Iterable[Result]) -> bool:
+    """Whether a change that was wanted is not there."""
+    return any(result.outcome not in ("made", "there already", "unpaid") for result in results)
 
 
 def undone(asked: Asked, *, json: bool) -> int:

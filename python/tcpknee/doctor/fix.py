@@ -52,8 +52,9 @@ class Result:
 
     change: Change
     rule: str
-    outcome: Literal["made", "undone", "there already", "left", "refused", "gone", "failed"]
-    """Failed: it could not be put back. The journal keeps it."""
+    outcome: Literal["made", "undone", "there already", "left", "unpaid", "refused", "gone", "failed"]
+    """Left: somebody else, or another finding, wants another value. Unpaid: left out because it is not worth it.
+    Failed: it could not be put back; the journal keeps it."""
     said: str = ""
     """Why it is not as was wanted."""
 
@@ -93,7 +94,7 @@ def planned(findings: Iterable[Finding], *, named: bool = False) -> tuple[list[S
     for change, finding in unpaid:
         if (change.netns, change.target) not in seen:
             why = f"{finding.unpaid} Name the rule to make it nevertheless."
-            others.append(Result(change, finding.rule, "left", why))
+            others.append(Result(change, finding.rule, "unpaid", why))
     return steps, others
 
 
