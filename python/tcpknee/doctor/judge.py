@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,9 @@ from .snapshot import Snapshot
 
 NEVER_EMPTY = {"host", "sysctls", "interfaces", "counters", "softnet", "cpus"}
 """Tables that every host has rows for: an empty one could not be read. Of others nothing may be there."""
+
+NAMED_AS = {"irqs": "interrupts", "listeners": "sockets"}
+"""The words of a snapshot's `missing` for tables that it does not name as they are called."""
 
 
 @dataclass(frozen=True)
@@ -35,16 +39,22 @@ def judge(snapshot: Snapshot, rules: Sequence[Rule] = RULES) -> Judgement:
     """Asks the rules."""
     findings: list[Finding] = []
     unjudged = []
+    named = {word for one in snapshot.missing for word in re.findall(r"\w+", one.what.lower())}
     for rule in rules:
         empty = [name for name in rule.needs if name in NEVER_EMPTY and not snapshot.rows(name)]
         if empty:
             unjudged.append((rule.name, f"needs {', '.join(empty)}"))
             continue
         try:
-            findings += _checked(rule, snapshot)
+            found = _checked(rule, snapshot)
         except UsageError as error:
             # A value that no kernel gives, in a file that somebody wrote.
             unjudged.append((rule.name, str(error)))
+            continue
+        findings += found
+        unread = [name for name in rule.needs if NAMED_AS.get(name, name) in named and not snapshot.rows(name)]
+        if unread and not found:
+            unjudged.append((rule.name, f"needs {', '.join(unread)}"))
     return Judgement(by_severity(findings), unjudged)
 
 
