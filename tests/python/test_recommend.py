@@ -276,6 +276,13 @@ def test_a_rate_that_loss_alone_explains_is_told_to_say_nothing_of_the_link() ->
     assert not Path("clean", 40_000, 0.0, 1_000_000).is_held_by_loss
 
 
+def test_the_command_that_advice_names_is_whole() -> None:
+    gain, without = stats.ratio([2.0, 2.1, 1.9]), stats.ratio([1.0, 1.01, 1.0])
+    assert gain is not None
+    why = decided(Path("full", 60_000, 0.5, 20_000_000, queue_us=30_000), gain, "goodput", without).why
+    assert why.endswith("A recording tells which: knee whatif DIR --algorithms bbr1")
+
+
 def test_losses_of_a_queue_that_a_flow_fills_are_no_reason_for_bbr(call: Call, tmp_path: File) -> None:
     """CUBIC through a buffer of two BDP, where nothing is lost but by the full queue; and through random losses."""
     for name, path, algorithm in (("full", 'buffer = "2bdp"', "cubic"), ("lossy", 'loss = "0.5%"', "bbr")):

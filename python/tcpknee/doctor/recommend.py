@@ -121,7 +121,8 @@ class Advice:
             return (
                 f"BBR has {ratio} the {self.what} of CUBIC if the {self.path.loss_pct:.3g} % were lost by chance. But "
                 f"packets wait {self.path.queue_us / 1000:.3g} ms, and a queue that a flow fills loses packets itself: "
-                f"without other losses BBR has {_ratio(self.without_losses)}. A recording tells which: knee whatif DIR"
+                f"without other losses BBR has {_ratio(self.without_losses)}. A recording tells which: knee whatif DIR "
+                "--algorithms bbr1"
             )
         if self.algorithm == "bbr":
             return f"BBR has {ratio} the {self.what} of CUBIC. {_FQ}"
