@@ -63,7 +63,7 @@ class Fleet:
 
 
 def judged(folder: Path, rules: Sequence[Rule] = RULES, tell: Callable[[int], object] | None = None) -> Fleet:
-    """Judges each snapshot (*.json) of a folder. Raises UsageError where there is none."""
+    """Judges each snapshot (*.json) of a folder. Raises UsageError where there is none that can be read."""
     paths = sorted(folder.glob("*.json"))
     if not paths:
         raise UsageError(
@@ -91,6 +91,11 @@ def judged(folder: Path, rules: Sequence[Rule] = RULES, tell: Callable[[int], ob
         settings.setdefault(_kind(snapshot), {})[name] = _settings(snapshot)
         if tell is not None:
             tell(at + 1)
+    if not hosts:
+        raise UsageError(
+            f'--fleet: got "{folder}", which holds {counted(len(unread), "file")} *.json and no snapshot; expected '
+            f"snapshots. The first: {unread[0][1]}"
+        )
     ordered = sorted(hits.values(), key=lambda hit: (SEVERITIES.index(hit.severity), -len(hit.hosts), hit.rule))
     return Fleet(
         hosts, unread, ordered, [drift for kind in sorted(settings) for drift in _drifts(kind, settings[kind])]

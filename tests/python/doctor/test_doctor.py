@@ -186,6 +186,15 @@ def test_a_fleet_says_which_rule_hits_how_many_and_who_differs(call: Call, tmp_p
     assert found["drift"][0]["others"] == [{"value": "128", "hosts": ["web3"]}]
 
 
+def test_a_fleet_without_a_readable_snapshot_is_refused(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("{")
+    (tmp_path / "b.json").write_text("{}")
+    for options in ((), ("--json",)):
+        ended = call("doctor", "--fleet", tmp_path, "-q", *options)
+        assert (ended.code, ended.out) == (2, "")
+        assert "holds 2 files *.json and no snapshot" in ended.err and "a.json: is not JSON" in ended.err
+
+
 def test_every_made_host_survives_a_file(call: Call, tmp_path: Path) -> None:
     folder = tmp_path / "hosts"
     folder.mkdir()
