@@ -131,6 +131,9 @@ def test_a_dry_run_reports_and_writes_nothing(call: Call, dump: Path) -> None:
     ended = call("import", "ss", dump, "--out", "in", "--dry-run")
     assert (ended.code, ended.out) == (0, "3 rows of 2 dumps from 8 lines\nnothing written: --dry-run\n")
     assert "nonsense here" in ended.err and not (dump.parent / "in").exists()
+    report = json.loads(call("import", "ss", dump, "--out", "in", "--dry-run", "--json").out)
+    assert (report["imported"], report["rows"], report["files"]) == (False, 3, [])
+    assert json.loads(call("import", "ss", dump, "--out", "in", "--json").out)["imported"] is True
 
 
 @pytest.mark.parametrize("how", ["truncate", "hash", "hash:a secret of ours"])

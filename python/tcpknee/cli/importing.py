@@ -118,7 +118,7 @@ def run(kind: Kind, files: tuple[Path, ...], *, out: Path | None, json: bool, qu
         if is_shown:
             say.progress_ends()
     if json:
-        say.json({"schema": 1, "imported": not refused, "folder": str(folder), **report})
+        say.json({"schema": 1, "imported": not (refused or given["dry_run"]), "folder": str(folder), **report})
     elif not refused:
         say.lines([text.summary(kind, report), *_written(report, folder)])
     if not quiet:
