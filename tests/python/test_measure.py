@@ -3,6 +3,7 @@ that stand and findings that are demoted. tests/kernel/test_measure_findings.py 
 
 from __future__ import annotations
 
+import json
 import platform
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -176,6 +177,17 @@ def test_fix_goes_by_what_was_measured(
     assert (
         "net.core.somaxconn: LEFT: Gain: None to expect here. CPU per request is the same" in ended.out
     ) is not is_planned
+
+
+def test_fix_lists_at_the_end_what_could_not_be_measured(
+    call: Call, monkeypatch: pytest.MonkeyPatch, unpaid: Finding
+) -> None:
+    asked = replace(FINDING, changes=unpaid.changes)
+    monkeypatch.setattr(judge, "judge", lambda *_: judge.Judgement([asked], []))
+    monkeypatch.setattr(measure, "measure", lambda *_, **__: [Costs(failed=["No lab here."])])
+    words = ("doctor", "--fix", "--measure", "--dry-run", "-q")
+    assert call(*words).out.endswith("\nNot measured:\n  bbr-without-fq: No lab here.\n")
+    assert json.loads(call(*words, "--json").out)["measured"][0]["failed"] == ["No lab here."]
 
 
 def test_findings_of_which_nothing_can_be_measured_stay_and_say_why() -> None:

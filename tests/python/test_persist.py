@@ -135,7 +135,7 @@ def test_the_way_back_is_told_only_where_something_was_made(
     monkeypatch.setattr(fix, "planned", lambda *_, **__: ([fix.Step(SOMAXCONN, "a-rule", "1", "4096")], []))
     monkeypatch.setattr(fix, "made", lambda *_, **__: [fix.Result(SOMAXCONN, "a-rule", outcome)])
     asked = replace(UNDO, fix=True, undo=False, yes=True, dry_run=False, journal=tmp_path / "journal")
-    assert doctor_fix.fixed(asked, [], [], named=False, json=False) == int(not says)
+    assert doctor_fix.fixed(asked, [], [], {}, named=False, json=False) == int(not says)
     assert ("To put it back: knee doctor --undo" in capsys.readouterr().out) is says
 
 
@@ -154,7 +154,7 @@ def test_the_exit_code_counts_what_is_not_in_the_plan_unless_it_does_not_pay(
     monkeypatch.setattr(fix, "planned", lambda *_, **__: ([step], beside))
     monkeypatch.setattr(fix, "made", lambda *_, **__: [fix.Result(SOMAXCONN, "a-rule", "made")])
     asked = replace(UNDO, fix=True, undo=False, yes=True, dry_run=dry_run, journal=tmp_path / "journal")
-    assert doctor_fix.fixed(asked, [], [], named=False, json=False) == code
+    assert doctor_fix.fixed(asked, [], [], {}, named=False, json=False) == code
 
 
 def test_a_file_of_somebody_else_with_our_name_is_left(host: Host, tmp_path: Path) -> None:
@@ -455,7 +455,7 @@ def test_a_change_that_failed_half_way_and_stays_so_is_kept_and_the_way_back_tol
     kept.refuses = "4096"
     finding = Finding("a-rule", "advice", "host", "", {}, "", changes=[SOMAXCONN])
     asked = replace(UNDO, fix=True, undo=False, yes=True, dry_run=False, journal=tmp_path / "journal")
-    assert doctor_fix.fixed(asked, [finding], [], named=False, json=False) == 1
+    assert doctor_fix.fixed(asked, [finding], [], {}, named=False, json=False) == 1
     told = capsys.readouterr().out
     assert "net.core.somaxconn: NOT PUT BACK: busy. It could not be put back: " in told
     assert "To put it back: knee doctor --undo" in told

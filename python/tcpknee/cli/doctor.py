@@ -78,10 +78,14 @@ def command(
     found: list[dict[str, Any]] = []
     if measure:
         judged, found = _measured(judged, quiet=quiet)
+    more = {"measured": found} if measure else {}
     if asked.fix:
-        return doctor_fix.fixed(asked, judged.findings, taken.rows("owners"), named=bool(rules), json=json)
+        code = doctor_fix.fixed(asked, judged.findings, taken.rows("owners"), more, named=bool(rules), json=json)
+        if not json:
+            _tell_unmeasured(found)
+        return code
     if json:
-        say.json(render.json(taken, judged) | ({"measured": found} if measure else {}))
+        say.json(render.json(taken, judged) | more)
     else:
         say.lines(render.report(taken, judged))
         _tell_unmeasured(found)

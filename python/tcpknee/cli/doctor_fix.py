@@ -101,9 +101,16 @@ def options(command: Callable[..., int]) -> Callable[..., int]:
 
 
 def fixed(
-    asked: Asked, findings: Sequence[Finding], owners: Iterable[Mapping[str, Any]], *, named: bool, json: bool
+    asked: Asked,
+    findings: Sequence[Finding],
+    owners: Iterable[Mapping[str, Any]],
+    more: Mapping[str, Any],
+    *,
+    named: bool,
+    json: bool,
 ) -> int:
-    """Makes the changes of the findings. `owners` are rows of the snapshot's table; `named`: so were the rules.
+    """Makes the changes of the findings. `owners` are rows of the snapshot's table; `more` is for the JSON object;
+    `named`: so were the rules.
 
     Returns the exit code: 1 where a change was not made, except those that do not pay."""
     from tcpknee.doctor.fix import made, planned
@@ -114,7 +121,7 @@ def fixed(
     _show_plan(steps, others, list(owners), place if asked.persist else None, to_stdout=not json)
     if asked.dry_run or not steps:
         if json:
-            say.json({"schema": 1, "plan": [step.json() for step in steps], "results": _json(others)})
+            say.json({"schema": 1, "plan": [step.json() for step in steps], "results": _json(others), **more})
         return int(_is_short(others))
     _need_root("--fix", "; `--fix --dry-run` shows the commands without")
     if not asked.yes and not say.confirmed(f"Make {len(steps)} {'change' if len(steps) == 1 else 'changes'}?"):
@@ -127,7 +134,7 @@ def fixed(
             _mark(book, [result for result in results if result.outcome == "made"], place)
             said = persisted(book, place, removed=None if json else _tell_removed)
     if json:
-        say.json({"schema": 1, "results": _json([*others, *results]), "said": said})
+        say.json({"schema": 1, "results": _json([*others, *results]), "said": said, **more})
     else:
         say.lines(said)
         if any(result.outcome in ("made", "failed") for result in results):
