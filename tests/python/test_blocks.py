@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +20,7 @@ from tcpknee.pages import summary
 from tcpknee.pages.run import ReportRun
 from tcpknee.runs import api, drift, ending, engines, looking, output, pool, tables
 from tcpknee.runs.ending import Ending
+from tcpknee.runs.folder import RunFolder
 from tcpknee.runs.looking import Looking
 
 BLOCK = Unit("block", "blocks")
@@ -233,13 +235,20 @@ def rows() -> Callable[[int, int, float], pa.Table]:
     return row
 
 
-def _looked(asked: Ending, rows: Callable[[int, int, float], pa.Table], better: float, noise: float) -> Looking:
+def _looked(
+    asked: Ending,
+    rows: Callable[[int, int, float], pa.Table],
+    better: float,
+    noise: float,
+    path_bytes: float = 0.0,
+) -> Looking:
     rng = np.random.default_rng(1)
+    note = {"data_packets": 1, "lab": {"measured": {"path_bytes": path_bytes}}}
     looks = Looking(asked, CELLS)
     for block in looks.blocks(pool.order(2, 60, seed=1)):
         for cell, rep in block:
             goodput = 1e7 * (better if cell else 1.0) * np.exp(noise * rng.standard_normal())
-            looks.take((cell, rep), {"flows": rows(cell, rep, float(goodput))})
+            looks.take((cell, rep), tables.with_note({"flows": rows(cell, rep, float(goodput))}, note))
     return looks
 
 
@@ -267,6 +276,21 @@ def test_a_budget_is_kept(rows: Callable[[int, int, float], pa.Table]) -> None:
     assert (short.by, short.told()["blocks"]) == ("time", 0)
     meta = {"ending": looks.told(), "repeat": 60}
     assert ending.text(meta) == "Ended after 4 blocks of up to 60: the budget of bytes is used up."
+
+
+def test_a_budget_counts_what_measuring_the_path_sends(
+    rows: Callable[[int, int, float], pa.Table], tmp_path: Path
+) -> None:
+    looks = _looked(Ending(budget="9MB"), rows, 1.0, 0.1, path_bytes=500_000.0)
+    assert (looks.by, looks.told()["blocks"]) == ("bytes", 3), "a fourth block would end at 12 MB"
+    # Of an earlier session as well.
+    folder = RunFolder.create(tmp_path / "run")
+    again = Looking(looks.ending, CELLS)
+    for key, found in looks.kept.items():
+        folder.write_part(key, found)
+        again.take(key, folder.read_part(key, looking.TABLES))
+    assert list(again.blocks(pool.order(2, 60, looks.kept, seed=1))) == []
+    assert again.by == "bytes"
 
 
 def test_a_run_pauses_between_blocks_and_neither_before_nor_after(

@@ -208,11 +208,15 @@ class RunFolder:
             raise cannot_write(self.path, error, resumable=bool(self.parts())) from None
 
     def read_part(self, key: Key, names: Iterable[str]) -> dict[str, pa.Table]:
-        """Those tables of a repetition that was kept. Raises RunFolderError."""
+        """Those tables of a repetition that was kept, `flows` with its note. Raises RunFolderError."""
+        unreadable: tuple[type[Exception], ...] = (*reading.parquet_errors(), ValueError)
         try:
             files = {name: self._part_file(key, name) for name in names}
-            return {name: reading.parquet(file) for name, file in files.items() if file.exists()}
-        except reading.parquet_errors() as error:
+            found = {name: reading.parquet(file) for name, file in files.items() if file.exists()}
+            if _LAST in found:
+                found[_LAST] = tables.as_kept(found[_LAST], pq.read_metadata(files[_LAST]).metadata or {})
+            return found
+        except unreadable as error:
             raise RunFolderError(f"{self._part_file(key, _LAST)}: cannot be read: {error}.") from None
 
     def bring_home(self, stores: Iterable[Store]) -> None:

@@ -18,7 +18,7 @@ from tcpknee import human
 from tcpknee.errors import UsageError
 from tcpknee.evidence.stats import LEAST_TO_LOOK
 
-from . import engines
+from . import engines, tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,7 +82,9 @@ class Looking:
         import pyarrow.compute as pc
 
         self.kept[key] = {name: found[name] for name in TABLES if name in found}
-        self._sent_bytes[key[1]] += pc.sum(found["flows"]["bytes_sent"]).as_py() or 0
+        _, note = tables.take_note(found["flows"])
+        path_bytes = note.get("lab", {}).get("measured", {}).get("path_bytes", 0)
+        self._sent_bytes[key[1]] += (pc.sum(found["flows"]["bytes_sent"]).as_py() or 0) + round(path_bytes)
 
     def blocks(self, keys: Iterable[Key]) -> Iterator[list[Key]]:
         """What to run next, until one ends it."""

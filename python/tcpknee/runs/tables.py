@@ -77,6 +77,12 @@ def take_note(flows: pa.Table) -> tuple[pa.Table, dict[str, Any]]:
     return flows.replace_schema_metadata(metadata or None), note
 
 
+def as_kept(flows: pa.Table, metadata: Mapping[bytes, bytes]) -> pa.Table:
+    """The table of a part with the note that the metadata of its file has. Raises ValueError where that is none."""
+    note = json.loads(metadata.get(_NOTE, b"{}"))
+    return with_note({"flows": flows}, note)["flows"]
+
+
 def runs_schema() -> pa.Schema:
     """Columns of `runs` with their unit, doc and source."""
     return columns.schema(_core.tables("run")["runs"])
