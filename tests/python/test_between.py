@@ -422,6 +422,59 @@ def test_a_report_has_the_path_that_was_found_and_the_warning_that_it_is_another
     assert '"rtt": 0.04' in rule and '"rtt": 10.0' not in rule
 
 
+NETEM = """
+duration = "300ms"
+repeat = 1
+[path]
+rate = "80Mbit/s"
+rtt = ["10ms", "40ms"]
+loss = ["0%", "1%"]
+[[flow]]
+algorithm = "reno"
+"""
+
+
+def with_netem(tmp_path: Path, rtts_ms: tuple[float, float], rate: float = 75e6) -> tcpknee.Run:
+    """A run whose hosts make its paths, with the round trips that were found where 10 and 40 ms are asked for."""
+    run = tcpknee.run(NETEM, out=tmp_path / "run")
+    rows = []
+    for cell in run.meta["cells"]:
+        axes = dict(cell["axes"])
+        rtt_ms = rtts_ms[axes["path.rtt"] == "40ms"]
+        found = {
+            "path_rtt_us_least": rtt_ms * 1e3,
+            "path_rate_bits_per_sec": 9e6 if axes["path.loss"] == "1%" else rate,
+        }
+        for role in ("sender", "receiver"):
+            found |= {f"{role}_clock_uncertainty_us": 60.0, f"{role}_calendar_off_ms": 0.0}
+        rows.append({"cell": cell["index"], "rep": 0, "measured": found, "warnings": [], "failures": []})
+    hosts = {"sender": "a", "receiver": "b", "netem": True}
+    pq.write_table(pa.table({"cell": pa.array([], pa.int32())}), tmp_path / "run/programs.parquet")
+    return tcpknee.Run({**run.meta, "engine": "hosts", "hosts": hosts, "labs": [], "repetitions": rows}, run.folder)
+
+
+@pytest.mark.parametrize(
+    ("rtts_ms", "rate", "said"),
+    [
+        ((10.5, 40.5), 75e6, []),
+        ((30.0, 60.0), 75e6, ["between the hosts takes 20.0 ms by itself, to which netem adds the scenario's: where "]),
+        (
+            (10.0, 15.0),
+            75e6,
+            ["another than expected: its round trip without load takes 15.0 ms where path.rtt = 40.0"],
+        ),
+        ((10.0, 40.0), 20e6, ["another than expected: its rate is 20.7 Mbit/s where path.rate = 80.0 Mbit/s."]),
+    ],
+)
+def test_a_path_that_netem_makes_is_judged_by_its_own_cells(
+    tmp_path: Path, rtts_ms: tuple[float, float], rate: float, said: list[str]
+) -> None:
+    run = with_netem(tmp_path, rtts_ms, rate)
+    told = list(between_text.warnings(run.meta))
+    assert len(told) == len(said) and all(words in line for words, line in zip(said, told, strict=True)), told
+    assert sorted(set(ReportRun.open(run).base_rtts_ms.values())) == sorted(rtts_ms)
+
+
 def test_two_names_of_one_machine_are_told(in_one_rack: tcpknee.Run) -> None:
     def told(sender: str) -> str:
         labs = [{"addresses": {"sender": sender, "receiver": "192.0.2.2"}}]

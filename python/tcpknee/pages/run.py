@@ -182,8 +182,9 @@ class ReportRun:
         none where it leaves that to the hosts."""
         found = {}
         for part, shift, _ in self.parts:
-            measured_us = between_text.base_rtt_us(part.meta) if part.meta.get("engine") == "hosts" else None
+            is_of_hosts = part.meta.get("engine") == "hosts"
             for cell in part.cells.values():
+                measured_us = between_text.base_rtt_us(part.meta, cell.index) if is_of_hosts else None
                 for key, value, _ in cell.describe:
                     group = _RTT_OF_FLOW.fullmatch(key)
                     if group and (rtt_ms := measured_us / 1e3 if measured_us else 1e3 * seconds(value)):

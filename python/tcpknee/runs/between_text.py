@@ -24,9 +24,11 @@ def lines(meta: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"Warning: {warning}" for warning in warnings(meta))
 
 
-def base_rtt_us(meta: Mapping[str, Any]) -> float | None:
-    """The round trip without load: the median over repetitions of the least that was measured before each."""
-    found = _measured(meta, "path_rtt_us_least")
+def base_rtt_us(meta: Mapping[str, Any], cell: int) -> float | None:
+    """The round trip without load: the median over repetitions of the least that was measured before each; of all
+    cells, which have one path, unless netem makes each cell's."""
+    of_cell = [row for row in meta.get("repetitions", ()) if row["cell"] == cell]
+    found = _measured({"repetitions": of_cell} if meta["hosts"]["netem"] else meta, "path_rtt_us_least")
     return statistics.median(found) if found else None
 
 
@@ -58,7 +60,11 @@ def warnings(meta: Mapping[str, Any]) -> Iterator[str]:
             "address: no network is between them, and both ends share its processors."
         )
     yield from _calendars(meta["hosts"], [row["measured"] for row in meta["repetitions"]])
-    if (rtt_us := base_rtt_us(meta)) is not None:
+    if meta["hosts"]["netem"]:
+        yield from _made(meta)
+        return
+    if rtts := _measured(meta, "path_rtt_us_least"):
+        rtt_us = statistics.median(rtts)
         yield from _others("its round trip without load takes", "path.rtt", "time", rtt_us, _each(meta, "rtt_ns", 1e-3))
     if rates := _measured(meta, "path_rate_bits_per_sec"):
         rate = statistics.median(rates) * PACKETS_OF_PAYLOAD
@@ -88,9 +94,56 @@ def _each(meta: Mapping[str, Any], name: str, factor: float) -> list[float]:
     return sorted({cell[name] * factor for cell in meta["cells"] if cell[name]})
 
 
+def _made(meta: Mapping[str, Any]) -> Iterator[str]:
+    """Where a path that the hosts make is another than the scenario's, value by value: each has cells of its own."""
+    rtts = _by_value(meta, meta["cells"], "rtt_ns", 1e-3, "path_rtt_us_least")
+    own_us = max(0.0, min((found - value for value, found in rtts.items()), default=0.0))
+    least_us = min(filter(None, rtts), default=0.0)
+    if least_us and own_us > least_us * _OFF_PCT / 100:
+        yield (
+            f"the round trip between the hosts takes {human.quantity('time', own_us)} by itself, to which netem adds "
+            f"the scenario's: where path.rtt = {human.quantity('time', least_us)}, it takes "
+            f"{human.quantity('time', rtts[least_us])} without load."
+        )
+    for value, found in rtts.items():
+        if _is_off(found, value + own_us):
+            yield _made_otherwise("its round trip without load takes", "path.rtt", "time", found, value)
+    # Where packets are lost, the burst that measures the rate does not reach it.
+    lossless = [cell for cell in meta["cells"] if any(tuple(one[:2]) == _NO_LOSS for one in cell["describe"])]
+    for value, found in _by_value(meta, lossless, "rate_bits_per_sec", 1.0, "path_rate_bits_per_sec").items():
+        if value and _is_off(rate := found * PACKETS_OF_PAYLOAD, value):
+            yield _made_otherwise("its rate is", "path.rate", "rate", rate, value)
+
+
+_NO_LOSS = ("path.loss", "0%")
+
+
+def _by_value(
+    meta: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], name: str, factor: float, measured: str
+) -> dict[float, float]:
+    """The median of what was measured in those cells, for each value that they have."""
+    values = {cell["index"]: (cell[name] or 0) * factor for cell in cells}
+    found: dict[float, list[float]] = {}
+    for row in meta["repetitions"]:
+        if row["cell"] in values and measured in row["measured"]:
+            found.setdefault(values[row["cell"]], []).append(row["measured"][measured])
+    return {value: statistics.median(every) for value, every in sorted(found.items())}
+
+
+def _made_otherwise(what: str, key: str, kind: str, found: float, value: float) -> str:
+    return (
+        f"the path that netem makes is another than expected: {what} {human.quantity(kind, found)} where {key} = "
+        f"{human.quantity(kind, value)}. The figures are those of the path as it was."
+    )
+
+
+def _is_off(found: float, expected: float) -> bool:
+    return abs(found - expected) > expected * _OFF_PCT / 100
+
+
 def _others(what: str, key: str, kind: str, found: float, expected: list[float]) -> Iterator[str]:
     for value in expected:
-        if abs(found - value) > value * _OFF_PCT / 100:
+        if _is_off(found, value):
             yield (
                 f"the path is another than expected: {what} {human.quantity(kind, found)}, and {key} = "
                 f"{human.quantity(kind, value)}. The figures are those of the path; what the scenario says of it is "
