@@ -69,6 +69,14 @@ def test_only_what_the_file_says_is_asked_of_a_host_in_the_kernels_units() -> No
     )
 
 
+def test_what_two_keys_ask_of_a_host_is_asked_once() -> None:
+    text = SCENARIO.replace("initcwnd = 20", 'qdisc = "fq"\ngso_max = "0B"\ntso = false')
+    assert settings.wanted(given(text)["sender"], THERE, "10.0.0.2")[0][3:] == [
+        {"kind": "qdisc", "towards": "10.0.0.2", "qdisc": "fq"},
+        {"kind": "offload", "towards": "10.0.0.2", "feature": "tso", "on": False},
+    ]
+
+
 def test_differences_are_told_and_what_agrees_is_not() -> None:
     told = settings.differences(given(SCENARIO)["sender"], THERE, "10.0.0.2")
     assert "sender: net.ipv4.tcp_wmem is 4096 20000 4194304, and the scenario says 4096 20000 5242880" in told

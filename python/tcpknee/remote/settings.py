@@ -91,7 +91,8 @@ def given(cells: Sequence[Mapping[str, Any]], texts: Sequence[str], file: str) -
 
 
 def wanted(one: Given, there: str, towards: str) -> tuple[list[Setting], list[str]]:
-    """Settings of a host, whose settings now are the text `there`; and keys that a host of one's own is not given."""
+    """Settings of a host, whose settings now are the text `there`, each once; and keys that a host of one's own is not
+    given."""
     sysctls, left = dict[str, str](), []
     settings: list[Setting] = []
     now = sysctls_of(there)
@@ -122,7 +123,9 @@ def wanted(one: Given, there: str, towards: str) -> tuple[list[Setting], list[st
         else:
             left.append(key)
     first = [{"kind": "sysctl", "name": name, "value": value} for name, value in sysctls.items()]
-    return first + settings, left
+    # Two keys may ask for one: `qdisc = "fq"` and `pacing = "fq"`.
+    once = [setting for at, setting in enumerate(settings) if setting not in settings[:at]]
+    return first + once, left
 
 
 def _number(value: str, ns: int | None) -> str:
