@@ -243,7 +243,15 @@ def of_the_client_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> object
         (("--cluster", "gopher://127.0.0.1:1"), '--cluster: got "gopher://127.0.0.1:1"; expected the address of a'),
         (
             ("--cluster", "tls://10.0.0.5:8786", "--engine", "kernel"),
-            "--cluster: got it with the engine kernel; expected the engi",
+            "--cluster: got it with the engine kernel; expected the engine sim. The engine kernel measures this host's",
+        ),
+        (
+            ("--cluster", "tls://10.0.0.5:8786", "--engine", "guest"),
+            "expected the engine sim. The engine guest boots kernels that were built on this host, which workers",
+        ),
+        (
+            ("--cluster", "tls://10.0.0.5:8786", "--engine", "hosts", "--sender", "local", "--receiver", "b"),
+            "expected the engine sim. The engine hosts measures between two hosts of yours in real time",
         ),
         (
             ("--cluster", "tls://10.0.0.5:8786", "--workers", "2"),

@@ -483,6 +483,13 @@ def kernels_of(scenario: _core.Scenario, file: str, engine: str) -> list[str]:
     return [name for name in named if name is not None]
 
 
+_NOT_OF_CLUSTERS = {
+    "kernel": "measures this host's own TCP stack in real time, which is not the same on other hosts",
+    "guest": "boots kernels that were built on this host, which workers do not have",
+    "hosts": "measures between two hosts of yours in real time, one repetition after the other",
+}
+
+
 def _check_cluster(
     cluster: str | None, parts: str | None, engine: str, workers: int | None, out: Path | None, resume: bool
 ) -> None:
@@ -499,8 +506,8 @@ def _check_cluster(
         return
     if engine != "sim":
         raise UsageError(
-            f"cluster: got it with the engine {engine}; expected the engine sim. The engine {engine} measures this "
-            "host's own TCP stack in real time, which is not the same on other hosts."
+            f"cluster: got it with the engine {engine}; expected the engine sim. The engine {engine} "
+            f"{_NOT_OF_CLUSTERS[engine]}."
         )
     if workers is not None:
         raise UsageError("workers: got it with cluster; expected one of them. A cluster has workers of its own.")
