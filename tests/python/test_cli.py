@@ -262,6 +262,10 @@ def test_unknown_names_are_refused_with_a_suggestion(call: Call, small: Path, tm
         (["compare", "cubic", "--set", "path.mtu=1400B", "--set", "path.mtu=900B"], "got path.mtu twice"),
         (["shell", "--ack-loss", "1%", "--set", "path.ack_loss=2%"], "got --ack-loss and --set path.ack_loss"),
         (["shell", "--algorithm", "reno", "--set", "flow.algorithm=cubic"], "--algorithm and --set flow.algorithm"),
+        (
+            ["shell", "--set", "duration=3s"],
+            "expected one of path, sender or receiver, or a parameter of the algorithm",
+        ),
         (["run"], "got no scenario"),
         (["run", "a.toml", "--workers", "0"], "--workers"),
         (["report", "none"], "none: is not there"),
@@ -271,6 +275,11 @@ def test_unknown_names_are_refused_with_a_suggestion(call: Call, small: Path, tm
 def test_bad_usage_is_one_paragraph(call: Call, tmp_path: Path, words: list[str], message: str) -> None:
     refused(call(*words), message)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_help_of_shell_says_which_keys_it_takes(call: Call) -> None:
+    told = " ".join(call("shell", "--help").out.split())
+    assert "A key of [path], [sender] or [receiver], or a parameter of the algorithm, as in path.mtu" in told
 
 
 def test_a_key_that_an_option_has_a_default_of_can_be_set(call: Call) -> None:

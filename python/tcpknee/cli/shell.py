@@ -47,7 +47,8 @@ _FILE = "<command line>"
     multiple=True,
     metavar="KEY=VALUE",
     shell_complete=completion.assignments,
-    help="Any other key of a scenario, as in path.mtu=1400B or receiver.tcp_rmem_max=6MiB.",
+    help="A key of [path], [sender] or [receiver], or a parameter of the algorithm, as in path.mtu=1400B, "
+    "receiver.tcp_rmem_max=6MiB or flow.bbr1.cwnd_gain=2.5.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Do not say at the end what the link carried.")
 def command(command: tuple[str, ...], **given: Any) -> int:
