@@ -1,7 +1,7 @@
 """Parts of a run on a cluster: Parquet files in a folder or an object store that every worker and the client reach.
 
     PARENT/tcpknee-5f0e1c…/session.json                                  whose it is: the run's scenario and the session
-    PARENT/tcpknee-5f0e1c…/{samples,queue,events,flows}/c000012-r0003-5f0e1c….parquet
+    PARENT/tcpknee-5f0e1c…/{samples,queue,events,cpu_time,host_costs,flows}/c000012-r0003-5f0e1c….parquet
                                                                          the units of one task, one after the other
     PARENT/tcpknee-5f0e1c…/checked/…                                     what workers wrote before the first unit
 
