@@ -39,8 +39,9 @@ impl Lead {
 
 /// A thread of real-time priority that waits awake keeps both hosts' stacks
 /// from working, and after a second of it the kernel stops the thread for up
-/// to 50 ms (fair server; before Linux 6.12 sched_rt_runtime_us). So it waits
-/// awake for a tenth of the time: enough for 100 Mbit/s, a packet each 120 us.
+/// to 50 ms (fair server; before Linux 6.12 sched_rt_runtime_us). So it rests
+/// after each 0.1 ms that it waited awake within a millisecond: enough for 100
+/// Mbit/s, a packet each 120 us.
 const WINDOW_NS: u64 = 1_000_000;
 const AWAKE_NS: u64 = WINDOW_NS / 10;
 /// A rest instead: with the time to wake up again, what piles up meanwhile is
