@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt as _;
 
 use knee_collect::sock_diag::{Extensions, Family, Question, SockDiag};
 use nix::sched::{CloneFlags, setns};
@@ -22,8 +23,14 @@ pub struct User {
 /// seen from here: labs, containers.
 pub fn of(called: &str) -> Vec<User> {
     let mut places = vec![(String::new(), None)];
+    // The caller's own may have a name, too.
+    let own = fs::metadata("/proc/thread-self/ns/net")
+        .map(|about| about.ino())
+        .ok();
     for entry in fs::read_dir("/run/netns").into_iter().flatten().flatten() {
-        if let Ok(file) = File::open(entry.path()) {
+        if let Ok(file) = File::open(entry.path())
+            && file.metadata().map(|about| about.ino()).ok() != own
+        {
             places.push((entry.file_name().to_string_lossy().into_owned(), Some(file)));
         }
     }

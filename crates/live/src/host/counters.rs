@@ -225,7 +225,7 @@ impl Counters {
             filter: &filter(has("hrtimer_start"), listed_only)?,
             tracepoints: &needed,
             left_out: &left_out,
-            since: "5.5",
+            since: "5.8",
         })?;
         Ok(Counters { attached })
     }
