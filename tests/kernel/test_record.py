@@ -311,6 +311,7 @@ def test_option_that_cannot_be_meant_is_refused_with_what_is_expected(tmp_path: 
         ("--every", "1", "100ms"),
         ("--netns", "no-such", "ip netns"),
         ("--keep", "much", "KiB"),
+        ("--keep", "1MB", "10MB"),
     ]:
         done = subprocess.run(
             [*COMMAND, "--out", str(tmp_path / "none"), option, value], capture_output=True, text=True

@@ -89,6 +89,8 @@ pub struct Options {
 }
 
 const SEGMENT_BYTES: u64 = 256 << 20;
+/// Of each of the recorder's tables a segment is being written, which is not deleted.
+const LEAST_KEPT_BYTES: u64 = 10_000_000;
 const SEGMENT_AGE: Duration = Duration::from_secs(3600);
 /// A shorter interval would be a walk without a pause.
 const SHORTEST: Duration = Duration::from_millis(10);
@@ -116,6 +118,9 @@ impl Options {
                     return Err(wrong("rotate", text, forms));
                 }
             }
+        }
+        if let (Some(text), Some(0..LEAST_KEPT_BYTES)) = (&asked.keep, keep_bytes) {
+            return Err(wrong("keep", text, "at least \"10MB\""));
         }
         // What is being written counts too, and is not deleted.
         let keep_bytes = keep_bytes.map(|keep: u64| {
