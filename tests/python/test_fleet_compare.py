@@ -651,6 +651,31 @@ def test_the_log_may_lie_in_a_folder_of_its_own(call: Call, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
+    ("ids", "told"),
+    [
+        ("h{:016x}", "the ids of boots (`--anonymize`), and the log has the ids. Record without --anonymize"),
+        ("other{}", "the log is of other hosts or boots. Give the recordings of those."),
+    ],
+)
+def test_a_log_that_joins_no_connection_is_told(call: Call, tmp_path: Path, ids: str, told: str) -> None:
+    columns = fleet()
+    log = log_of(columns)
+    for name in ("host_id", "boot_id"):
+        columns[name] = [ids.format(int(one[4:])) for one in columns[name]]
+    data = written(tmp_path / "data", columns)
+    written(data, log, "assignments-000001")
+    said = "no connection has an arm, though the assignment log has 300 rows: "
+    ended = call("fleet", "compare", data, "--by", "arm")
+    assert ended.code == 2 and said in ended.err and told in ended.err
+    [note] = [one for one in fleets.compare(data).notes if one.startswith(said)]
+    assert told in note
+    # The log may be of connections that were left out.
+    log["host_id"][0] = columns["host_id"][0]
+    written(data, log, "assignments-000001")
+    assert not [one for one in fleets.compare(data, where="cookie > 0").notes if one.startswith(said)]
+
+
+@pytest.mark.parametrize(
     ("options", "told"),
     [
         ({"by": "algoritm; drop"}, "by: got"),

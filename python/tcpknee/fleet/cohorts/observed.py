@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tcpknee import human
 from tcpknee.datasets import sql
 from tcpknee.errors import UsageError
-from tcpknee.fleet.connections import clusters
+from tcpknee.fleet.connections import assignment, clusters
 from tcpknee.fleet.statistics import Clusters, Tally, tally
 
 from . import request as requests
@@ -148,6 +148,11 @@ def observe(fleet: Fleet, request: Request) -> Observed:
     ]
     fleet.gather("observed", ", ".join(columns), request.where)
     counts = _counts(fleet, request)
+    unjoined = assignment.unjoined(database, "observed", is_filtered=bool(request.where)) if fleet.log else None
+    if unjoined is not None and request.by in assignment.ARMS:
+        raise UsageError(f"by: {unjoined}.")
+    if unjoined is not None:
+        fleet.notes.append(f"{unjoined}.")
     cohorts = _cohorts(fleet, request, counts)
     listed = ", ".join(map(sql.literal, cohorts))
     database.execute(f"update observed set kept = false where kept and (cohort is null or cohort not in ({listed}))")

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tcpknee import human
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -40,6 +42,8 @@ _WIDTH = {4: 32, 6: 128}
 """Bits of an address of each family of IP."""
 
 _HEX = "0123456789abcdef"
+_HASHED = "h[0-9a-f]{16}"
+"""An id of a boot in a recording with `--anonymize` (crates/store/src/anonymise.rs)."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,32 @@ def read_log(database: duckdb.DuckDBPyConnection) -> Log:
     if each:
         database.execute(f"create table assigned_prefixes as {' union all '.join(each)}")
     return Log(prefixes)
+
+
+def unjoined(database: duckdb.DuckDBPyConnection, table: str, *, is_filtered: bool) -> str | None:
+    """Why no connection of the table has an arm, and what to do. None: one has, the log is empty, or connections were
+    filtered that may have had one."""
+    [(rows,)] = database.execute("select count(*) from assignments").fetchall()
+    [(armed, known, hashed)] = database.execute(
+        f"""
+        select count(arm),
+               count(*) filter (where boot_id in (select boot_id from assignments)
+                                or host_id in (select host_id from assignments)),
+               count(*) filter (where regexp_full_match(boot_id, '{_HASHED}'))
+        from {table}
+        """
+    ).fetchall()
+    if armed or not rows or (known and is_filtered):
+        return None
+    found = f"no connection has an arm, though the assignment log has {human.counted(rows, 'row')}"
+    if known:
+        return f"{found}: the log is of other connections of these hosts. Give what was recorded meanwhile"
+    if hashed:
+        return (
+            f"{found}: the recording has hashes for the ids of boots (`--anonymize`), and the log has the ids. Record "
+            "without --anonymize: what `knee fleet connections` makes of that has clients' prefixes, and no address"
+        )
+    return f"{found}: the log is of other hosts or boots. Give the recordings of those"
 
 
 def network(address: str, family: int, bits: int) -> str:
