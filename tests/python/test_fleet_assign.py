@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from tcpknee import _core, provenance
 from tcpknee.algorithms import for_kernel, naming, outline
+from tcpknee.cli.until import until_ctrl_c
 from tcpknee.errors import KernelUnsupported, RunFolderError, UsageError
 from tcpknee.fleet.assign import cgroup, running
 from tcpknee.fleet.assign.arms import parse
@@ -292,4 +295,36 @@ def test_a_log_whose_last_rows_cannot_be_written_is_no_assignment_that_ended_wel
     assignment.writer = SimpleNamespace(write=lambda _: None, finish=full)  # type: ignore[assignment]
     with pytest.raises(RunFolderError, match="the disk is full"):
         assignment.run(0.0, running.threading.Event(), None)
-    assert json.loads((tmp_path / running.ABOUT).read_text(encoding="utf-8"))["is_over"] is False
+    about = json.loads((tmp_path / running.ABOUT).read_text(encoding="utf-8"))
+    assert (about["is_over"], about["error"]) == (True, "the disk is full")
+
+
+def test_an_assignment_that_was_killed_is_over_once_its_lock_is_free(tmp_path: Path) -> None:
+    about = {"schema": 1, "began": "2026-01-01T00:00:00+00:00", "is_over": False, "host": provenance.host()}
+    (tmp_path / running.ABOUT).write_text(json.dumps(about))
+
+    def is_over() -> bool:
+        found = running.read(tmp_path)
+        assert found is not None
+        return bool(found["is_over"])
+
+    assert not is_over(), "without a lock nothing is known"
+    lock = _core.Folder(tmp_path).lock(running._LOCK)
+    assert lock is not None and not is_over()
+    lock.release()
+    assert is_over() and not running.end(tmp_path, "why")
+    assert _core.Folder(tmp_path).lock(running._LOCK) is not None, "who looks does not keep it"
+    # A copy of another host's folder has the file, and not the lock.
+    (tmp_path / running.ABOUT).write_text(json.dumps(about | {"host": {"boot_id": "another"}}))
+    assert not is_over()
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_terminal_that_goes_away_ends_a_measurement_but_under_nohup(ignored: bool) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)
+    try:
+        with until_ctrl_c() as stop:
+            signal.raise_signal(signal.SIGHUP)
+            assert stop.is_set() is not ignored
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -1,10 +1,10 @@
-"""How long a command measures: for a given time, or until Ctrl-C or SIGTERM."""
+"""How long a command measures: for a given time, or until Ctrl-C, SIGTERM or SIGHUP."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 
@@ -17,9 +17,12 @@ def seconds(length: str | None) -> float | None:
 
 @contextmanager
 def until_ctrl_c() -> Iterator[threading.Event]:
-    """Ctrl-C and SIGTERM end the measurement, whose results are what was asked for."""
+    """Ctrl-C, SIGTERM and a terminal that goes away end the measurement, whose results are what was asked for; under
+    nohup the latter does not."""
     stop = threading.Event()
-    numbers: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM)
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
     before = {number: signal.signal(number, lambda *_: stop.set()) for number in numbers}
     try:
         yield stop

@@ -9,7 +9,9 @@ folder, the files are that user's (`heir.py`).
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -32,6 +34,8 @@ TABLE = "assignments"
 SCHEMA = 1
 
 _LOCK = ".assign.lock"
+_PATIENCE_SEC = 0.1
+"""For `knee fleet watch`, which has the lock for a moment."""
 _LOOK_SEC = 0.5
 """Between two looks at what the kernel did; its buffer holds that of seconds."""
 _STOP_SEC = 1.0
@@ -58,6 +62,8 @@ class Outcome:
     seconds: float = 0.0
     guard: str | None = None
     """Why `knee fleet watch` ended it."""
+    error: str | None = None
+    """Why it did not end well."""
     is_over: bool = False
 
 
@@ -80,6 +86,9 @@ def assign(
     try:
         folder = _core.Folder(out)
         lock = folder.lock(_LOCK)
+        if lock is None:
+            time.sleep(_PATIENCE_SEC)
+            lock = folder.lock(_LOCK)
     except OSError as error:
         raise cannot_write(out, error) from None
     if lock is None:
@@ -134,11 +143,14 @@ class _Running:
             self._finish()
             self.outcome.is_over = True
             self._describe()
-        except BaseException:
+        except BaseException as error:
             self.assigner.end()
-            # What ended it is the reason, also where the log cannot be finished either.
+            # What ended it is the reason, also where the log cannot be finished or described either.
             with suppress(RunFolderError):
                 self._finish()
+            self.outcome.error, self.outcome.is_over = str(error) or type(error).__name__, True
+            with suppress(RunFolderError):
+                self._describe()
             raise
         return self.outcome
 
@@ -183,6 +195,7 @@ class _Running:
             "refused": outcome.refused,
             "lost": outcome.lost,
             "guard": outcome.guard,
+            "error": outcome.error,
         }
         try:
             with new_file(self.folder, ABOUT) as file:
@@ -217,10 +230,33 @@ def end(folder: Path, why: str) -> bool:
 
 
 def read(folder: Path) -> dict[str, Any] | None:
-    """What the assignment in the folder says of itself; None: there is none. Raises RunFolderError."""
+    """What the assignment in the folder says of itself, or, where it was killed, what came of it; None: there is none.
+    Raises RunFolderError."""
     from tcpknee.datasets import manifest
 
-    return manifest.read(folder / ABOUT) if (folder / ABOUT).is_file() else None
+    if not (folder / ABOUT).is_file():
+        return None
+    about = manifest.read(folder / ABOUT)
+    return about | {"is_over": about["is_over"] or _was_killed(folder, about)}
+
+
+def _was_killed(folder: Path, about: dict[str, Any]) -> bool:
+    """Whether nobody holds the lock, as far as this can be told: only of the kernel on which it ran."""
+    host = about.get("host")
+    if not isinstance(host, dict) or host.get("boot_id") != provenance.host()["boot_id"]:
+        return False
+    try:
+        lock = _core.open_readable(folder / _LOCK)
+    except (OSError, RunFolderError):
+        return False
+    try:
+        # Several may look at once.
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(lock)
+    return True
 
 
 def _timing(plan: Plan) -> dict[str, Any]:
