@@ -21,6 +21,7 @@ from tcpknee import _core
 from tcpknee.cli.app import SECTIONS, VERBS, app
 from tcpknee.cli.list import LISTED
 from tcpknee.evidence import metrics
+from tcpknee.live import which
 
 Call = Callable[..., Ended]
 
@@ -662,3 +663,20 @@ def test_unit_of_the_recorder_lets_it_close_a_socket_on_each_processor(call: Cal
     assert families.partition("=")[2].split() == ["AF_NETLINK", "AF_INET"]
     filters = [line.partition("=")[2] for line in lines if line.startswith("SystemCallFilter=")]
     assert filters.index("sched_setaffinity") > filters.index("~@privileged @resources"), "the last word holds"
+
+
+@pytest.mark.parametrize("cookie", ["sk:0", "sk:0000"])
+def test_cookie_0_is_no_connection_and_not_every_one(call: Call, cookie: str) -> None:
+    ended = call("trace", cookie, "--for", "1s")
+    assert ended.code == 2 and f'got "{cookie}", and no socket has cookie 0; expected the far end' in ended.err
+    assert which.connection("sk:1a2b") == {"cookie": 0x1A2B}
+
+
+def test_a_network_namespace_with_several_names_is_listed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(which, "NAMED", tmp_path)
+    (tmp_path / "ours").symlink_to("/proc/self/ns/net")
+    for name in ("one", "two"):
+        (tmp_path / name).touch()
+    (tmp_path / "two-again").hardlink_to(tmp_path / "two")
+    (tmp_path / "gone").symlink_to(tmp_path / "nothing")
+    assert which.namespaces(None) == [(None, None), ("one", tmp_path / "one"), ("two", tmp_path / "two")]

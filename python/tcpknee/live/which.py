@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,9 @@ from tcpknee import _core
 from tcpknee.errors import EngineError, UsageError
 
 Prefix = tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, int]
+
+NAMED = Path("/run/netns")
+"""Where network namespaces have names."""
 
 _DEVICES_SHOWN = 20
 
@@ -29,7 +32,10 @@ def connection(text: str) -> dict[str, Any]:
     """What is asked of a connection, as keywords of `_core.trace_tcp`."""
     cookie = re.fullmatch(r"sk:([0-9a-fA-F]{1,16})", text)
     if cookie:
-        return {"cookie": int(cookie[1], 16)}
+        number = int(cookie[1], 16)
+        if not number:
+            raise UsageError(f'CONNECTION: got "{text}", and no socket has cookie 0; expected {CONNECTION_FORMS}.')
+        return {"cookie": number}
     ends = re.fullmatch(r"(?:(?P<near>.+:[^:\]-]+)-)?(?P<far>.+:[^:\]-]+)", text)
     if not ends:
         raise UsageError(f'CONNECTION: got "{text}"; expected {CONNECTION_FORMS}.')
@@ -93,7 +99,7 @@ def namespace_path(text: str) -> Path:
     """The file of that namespace."""
     if text.isdigit():
         return Path("/proc", text, "ns/net")
-    return Path(text) if "/" in text else Path("/run/netns", text)
+    return Path(text) if "/" in text else NAMED / text
 
 
 def is_of_process(text: str) -> bool:
@@ -110,10 +116,23 @@ def inside(text: str) -> str:
 
 def namespaces(netns: str | None, file: Path | None = None) -> list[tuple[str | None, Path | None]]:
     """Name and file of this network namespace, which may be another `file` of it; by default of ours (None) and of
-    those that `ip netns` prints."""
+    those that `ip netns` prints, each once."""
     if netns is not None:
         return [(netns, file or namespace_path(netns))]
-    return [(None, None), *((path.name, path) for path in sorted(Path("/run/netns").glob("*")))]
+    found: list[tuple[str | None, Path | None]] = [(None, None)]
+    known = {_identity(Path("/proc/self/ns/net"))}
+    for path in sorted(NAMED.glob("*")):
+        with suppress(OSError):
+            identity = _identity(path)
+            if identity not in known:
+                known.add(identity)
+                found.append((path.name, path))
+    return found
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    about = path.stat()
+    return about.st_dev, about.st_ino
 
 
 @contextmanager
@@ -173,7 +192,7 @@ def _devices(file: Path | None) -> Iterator[list[str] | None]:
         return
     yield _core.devices()
     known = {Path("/proc/self/ns/net").stat().st_ino}
-    for path in (*Path("/run/netns").glob("*"), *Path("/proc").glob("[0-9]*/ns/net")):
+    for path in (*NAMED.glob("*"), *Path("/proc").glob("[0-9]*/ns/net")):
         try:
             inode = path.stat().st_ino
         except PermissionError:
