@@ -68,8 +68,9 @@ def command(
     ARM is ALGORITHM, ALGORITHM=SHARE or NAME:ALGORITHM=SHARE. As in: knee assign bbr1=50% cubic=50% --port 443 --seed 7
     --for 1h --out rec
 
-    It needs root and cgroup v2. When it ends, also by kill -9, nothing of it stays in the kernel; connections keep the
-    algorithm that they were given. Exit code 1: `knee fleet watch` ended it, because a guard was crossed.
+    It needs root and cgroup v2. When it ends, also by kill -9, nothing of it stays in the kernel (of Linux 6.1 to 6.3
+    an algorithm that was loaded); connections keep the algorithm that they were given. Exit code 1: `knee fleet watch`
+    ended it, because a guard was crossed.
     """
     from tcpknee.fleet.assign import cgroup as cgroups
     from tcpknee.fleet.assign import running
