@@ -24,7 +24,13 @@ from .options import PATH, Whole, figure_options, force_option, foreign, free, q
     "Two runs: knee diff --report.",
 )
 @click.option("--function", metavar="NAME", help="Of a profile or imported stacks: who calls this function.")
-@click.option("--out", metavar="FILE", type=PATH, help="By default DIR/report.html or DIR/FIGURE.FORMAT.")
+@click.option(
+    "--out",
+    metavar="FILE",
+    type=PATH,
+    help="By default DIR/report.html, of a trace, a profile or snapshots trace.html, profile.html or hosts.html; of a "
+    "snapshot SNAPSHOT.html; of a figure DIR/FIGURE.FORMAT.",
+)
 @figure_options
 @click.option(
     "--condition",
