@@ -17,6 +17,12 @@ from types import FrameType
 _came = threading.Event()
 
 
+def ending() -> list[signal.Signals]:
+    """The signals that end a measurement in order; under nohup, which has SIGHUP ignored, that does not."""
+    is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [signal.SIGINT, signal.SIGTERM, *([] if is_ignored else [signal.SIGHUP])]
+
+
 @contextmanager
 def noted() -> Iterator[None]:
     """Notes Ctrl-C meanwhile, and forgets it afterwards. A process that ignores it, as a shell's jobs in the background

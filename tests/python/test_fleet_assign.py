@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import signal
 from itertools import pairwise
@@ -20,6 +21,7 @@ from tcpknee.fleet.assign import cgroup, running
 from tcpknee.fleet.assign.arms import parse
 from tcpknee.fleet.assign.designs import DESIGNS, arm_of_period
 from tcpknee.fleet.assign.plan import Plan, instant, make
+from tcpknee.live.record import stop_signals
 
 SECOND_NS = 1_000_000_000
 NOW_NS = 1_767_225_600 * SECOND_NS
@@ -326,5 +328,8 @@ def test_a_terminal_that_goes_away_ends_a_measurement_but_under_nohup(ignored: b
         with until_ctrl_c() as stop:
             signal.raise_signal(signal.SIGHUP)
             assert stop.is_set() is not ignored
+        with stop_signals() as woken:
+            signal.raise_signal(signal.SIGHUP)
+            assert bool(select.select([woken], [], [], 0)[0]) is not ignored, "of a recording likewise"
     finally:
         signal.signal(signal.SIGHUP, before)

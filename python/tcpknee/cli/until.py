@@ -7,6 +7,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tcpknee import interrupts
+
 
 def seconds(length: str | None) -> float | None:
     """The option --for."""
@@ -17,13 +19,9 @@ def seconds(length: str | None) -> float | None:
 
 @contextmanager
 def until_ctrl_c() -> Iterator[threading.Event]:
-    """Ctrl-C, SIGTERM and a terminal that goes away end the measurement, whose results are what was asked for; under
-    nohup the latter does not."""
+    """Ctrl-C, SIGTERM and a terminal that goes away end the measurement, whose results are what was asked for."""
     stop = threading.Event()
-    numbers = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        numbers.append(signal.SIGHUP)
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in numbers}
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in interrupts.ending()}
     try:
         yield stop
     finally:

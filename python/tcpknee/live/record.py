@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from tcpknee import _core
+from tcpknee import _core, interrupts
 
 from . import exclusions
 
@@ -65,7 +65,7 @@ def sockets(
 
 
 def record(asked: dict[str, Any], *, progress: Callable[[int, int], None] | None = None) -> Report:
-    """Records until `asked["for"]` is over, or SIGINT, SIGTERM or SIGHUP comes; files are whole then.
+    """Records until `asked["for"]` is over, or SIGINT, SIGTERM or, but under nohup, SIGHUP comes; files are whole then.
 
     `asked` has the options of `knee record` as texts.
     Raises UsageError for an invalid text, EngineError where the kernel or the disk refuses.
@@ -91,7 +91,7 @@ def stop_signals() -> Iterator[int]:
             return
         # The descriptor first and last: a signal with our handler and without it would be lost.
         woken = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-        before = {number: signal.signal(number, _noted) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+        before = {number: signal.signal(number, _noted) for number in interrupts.ending()}
         try:
             yield reading
         finally:
