@@ -127,6 +127,19 @@ def test_a_tree_is_built_as_it_is_and_as_revisions_have_it(tree: Path) -> None:
     assert len(list(cache.kernels())) == 3
 
 
+def test_of_a_tree_without_git_all_but_what_a_build_made_is_copied(tree: Path) -> None:
+    """As the tarballs of kernel.org are: the linker's scripts begin as what is linked does."""
+    shutil.rmtree(tree / ".git")
+    kept = ["arch/um/kernel/vmlinux.lds.S", "include/asm-generic/vmlinux.lds.h", "scripts/Makefile.vmlinux"]
+    made = ["arch/um/kernel/vmlinux.lds", "vmlinux", "vmlinux.o", "vmlinux.unstripped", "vmlinux.map", ".config.old"]
+    for name in (*kept, *made):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).touch()
+    add(str(tree))
+    source = cache.home() / ".work" / trees.Tree(tree, None).key / "source"
+    assert [name for name in (*kept, *made) if (source / name).exists()] == kept
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -112,6 +112,8 @@ def _file_marks(path: Path) -> dict[str, str]:
 
 
 _BUILT = (".o", ".a", ".ko", ".cmd", ".mod", ".order", ".symvers")
+_LINKED = re.compile(r"vmlinux(\.(lds|map|objs|relocs|unstripped|stripped|export\.c|bin.*))?")
+"""Names of what a build links, and of nothing in the source, which has `vmlinux.lds.S` and `vmlinux.lds.h`."""
 
 
 def _walk(path: Path) -> list[str]:
@@ -125,7 +127,7 @@ def _walk(path: Path) -> list[str]:
         names += [
             os.path.normpath(f"{relative}/{name}")
             for name in files
-            if not name.endswith(_BUILT) and not name.startswith(".config") and not name.startswith("vmlinux")
+            if not name.endswith(_BUILT) and not name.startswith(".config") and not _LINKED.fullmatch(name)
         ]
     return names
 
