@@ -15,6 +15,7 @@ import tcpknee
 from support import Ended, refused
 from tcpknee import _core
 from tcpknee.algorithms import naming, outline
+from tcpknee.cli.redteam import _write
 from tcpknee.errors import ScenarioError
 from tcpknee.redteam import cases
 from tcpknee.redteam.cases import Case, drawn, mutated, nearby
@@ -23,9 +24,11 @@ from tcpknee.redteam.knobs import EVERY
 from tcpknee.redteam.measured import Flow, Measured
 from tcpknee.redteam.objectives import EVERY as OBJECTIVES
 from tcpknee.redteam.objectives import NOTHING
+from tcpknee.redteam.request import Answer
 from tcpknee.redteam.search import sought
-from tcpknee.redteam.shrink import shrunk
-from tcpknee.redteam.written import sentence
+from tcpknee.redteam.shrink import Find, shrunk
+from tcpknee.redteam.written import beside_finds, scenario, sentence
+from tcpknee.runs import api
 from tcpknee.runs.workers import on_processes
 
 Call = Callable[..., Ended]
@@ -119,6 +122,29 @@ def test_a_crash_of_a_file_is_a_find_and_ends_nothing_else(tmp_path: Path) -> No
     assert find is not None and find.asked.case == Case() and (find.of_seeds, find.of_nearby) == (5, 20)
     assert "mine ends its run: it uses memory that is not its own" in sentence(find, sides)
     assert " in ssthresh" in sentence(find, sides) and "No seed changes it, and" in sentence(find, sides)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_finds_of_files_name_them_beside_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the files and the finds are, and under the names that the sentences have."""
+    monkeypatch.chdir(tmp_path)
+    for folder, beta in ((".", "700"), ("old", "800"), ("far/old", "900")):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        text = outline.of("mine").replace("#include", f"#define BETA {beta}\n#include", 1)
+        (tmp_path / folder / "mine.c").write_text(text, encoding="utf-8")
+    asked = Question(Case.of({"path.rate": 5.0, "other.count": 1.0}), "unfairness")
+    for own, other in (("./mine.c", "old/mine.c"), ("old/mine.c", f"{tmp_path}/far/old/mine.c"), ("./mine.c", "cubic")):
+        names, of_files = naming.chosen("algorithms", (own, other))
+        sides = Sides(*names, own, other, tuple(of_files))
+        named, sources = beside_finds(sides)
+        find = Find(asked, 2.0, "wins", 5, 20, False)
+        answer = Answer(sides, [find], {"find.toml": scenario(find, named, 1)}, sources, 1, 1, False)
+        out = tmp_path / "finds" / own / other.strip("/")
+        _write(answer, out)
+        found = api.parse((out / "find.toml").read_text(), str(out / "find.toml"))
+        algorithms = [{flow["algorithm"] for flow in cell["flows"]} for cell in found.cells]
+        assert algorithms == [{*names}, {names[1]}]
+        assert [one.built.digest for one in naming.used_by(found)] == [one.built.digest for one in of_files]
 
 
 def test_only_a_file_is_asked_for_a_crash() -> None:

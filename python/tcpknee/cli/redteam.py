@@ -122,6 +122,7 @@ def _write(answer: Answer, out: Path) -> None:
 
     from tcpknee import writing
 
-    for name, text in {**answer.files, "finds.json": dumps(_document(answer), indent=2) + "\n"}.items():
+    written = {**answer.sources, **answer.files, "finds.json": dumps(_document(answer), indent=2) + "\n"}
+    for name, text in written.items():
         with writing.replacing(out / name, make=True) as file:
             file.write(text.encode())

@@ -14,7 +14,7 @@ from tcpknee.runs.workers import OnAll, on_processes
 from .judging import Question, Sides
 from .search import sought
 from .shrink import Find, shrunk
-from .written import as_json, file_name, scenario, sentence
+from .written import as_json, beside_finds, file_name, scenario, sentence
 
 _MOST, _MOST_OF_KEY = 6, 2
 """Finds of an objective, and of one that is about a knob with that knob."""
@@ -26,12 +26,13 @@ _SEARCH_SHARE = 0.7
 
 @dataclass(frozen=True)
 class Answer:
-    """Finds, the surest first; each with the name and the text of its file. `over`: the time was over first, so that
-    another run may find more."""
+    """Finds, the surest first; each with the name and the text of its file. `sources`: files that these name, by their
+    paths beside them. `over`: the time was over first, so that another run may find more."""
 
     sides: Sides
     finds: list[Find]
     files: dict[str, str]
+    sources: dict[str, str]
     searched: int
     spent: int
     over: bool
@@ -74,11 +75,12 @@ def answered(
     with on_processes(workers, progress) as on_all:
         found = sought(sides, runs=runs, seed=seed, until=begun + _SEARCH_SHARE * seconds, on_all=on_all)
         finds, spent, late = _finds(sides, found.questions, seed, begun + seconds, on_all)
+    named, sources = beside_finds(sides)
     files: dict[str, str] = {}
     for find in finds:
         name = file_name(find, sides, files)
-        files[name] = scenario(find, sides, seed)
-    return Answer(sides, finds, files, found.runs, spent, found.over or late)
+        files[name] = scenario(find, named, seed)
+    return Answer(sides, finds, files, sources if finds else {}, found.runs, spent, found.over or late)
 
 
 def _finds(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from .judging import Sides
@@ -54,6 +56,22 @@ def _lines(text: str) -> list[str]:
     import textwrap
 
     return textwrap.wrap(text, 118)
+
+
+def beside_finds(sides: Sides) -> tuple[Sides, dict[str, str]]:
+    """The same sides by paths below the folder of the finds, which scenarios in it can name, and the sources that lie
+    there. A file's folder keeps its name, as it can be part of the algorithm's."""
+    sources: dict[str, str] = {}
+    paths = {}
+    for one in sides.of_files:
+        path = Path(one.built.path)
+        folder = Path(path.parent.name.strip("."))
+        if any(sources.get(str(folder / name), text) != text for name, text in one.built.sources.items()):
+            folder = Path("against", folder.name or "file")
+        sources |= {str(folder / name): text for name, text in one.built.sources.items()}
+        paths[one.built.path] = f"./{folder / path.name}"
+    own, other = (paths.get(path, path) for path in (sides.own_path, sides.other_path))
+    return replace(sides, own_path=own, other_path=other), sources
 
 
 def as_json(find: Find, name: str, sides: Sides) -> dict[str, Any]:
