@@ -252,6 +252,9 @@ def test_no_time_is_said_and_a_comparison_with_itself_is_refused(call: Call) -> 
 def test_what_undoes_a_knob_is_the_default_of_its_key() -> None:
     known = _core.keys()
     defaults = {key["path"]: key["default"] for key in known}
-    # By default no release is named: the newest one's rules stand for it.
+    # By default no release is named, and the rules are those of one.
+    plain, named = (Case.of({"kernel": kernel} if kernel else {}) for kernel in ("", cases._OFF["kernel"]))
+    told = [set(_core.parse(one.text("bbr1", "cubic", 1), "x").cells[0]["describe"]) for one in (plain, named)]
+    assert [key for key, _, _ in told[0] ^ told[1]] == ["kernel"]
     undone = {name: value.strip('"') for name, value in cases._OFF.items() if name != "kernel"}
     assert undone == {name: defaults[name] for name in undone}

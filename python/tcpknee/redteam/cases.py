@@ -255,7 +255,7 @@ _OFF = {
     "sender.tcp_slow_start_after_idle": "true",
     "sender.initcwnd": "10",
     "sender.tcp_ecn": "2",
-    "kernel": '"7.2"',
+    "kernel": '"6.18"',
 }
 """What each key's default is."""
 
