@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,12 +15,17 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
 from support import SMALL, Ended, knee, run_by_one_process, spawn, tables_of
 from tcpknee import interrupts
+from tcpknee.algorithms import outline
+from tcpknee.cli.app import app
 from tcpknee.datasets.dataset import Dataset
+from tcpknee.runs import api
 
 REPEAT = 30
 LONG = f"""\
@@ -119,6 +126,36 @@ def test_an_interrupted_comparison_resumes_from_its_folder_alone(tmp_path: Path)
     assert all(cell["metrics"]["goodput_bits_per_sec"]["n"] == 40 for cell in json.loads(ended.out)["cells"])
     meta = json.loads((tmp_path / "run" / "run.json").read_text())
     assert (meta["status"], meta["command"], meta["file"]) == ("complete", begun["command"], "<command line>")
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_a_run_of_an_algorithms_file_is_gone_on_with_by_what_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the scenario's name, as a folder decides nothing that is compiled; a comparison has no such file."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine.c").write_text(outline.of("mine"))
+    Path("mine.toml").write_text(SMALL.replace('["cubic", "bbr1"]', '"./mine.c"'))
+    real = api._execute
+
+    def interrupted(*words: Any, **more: Any) -> Any:
+        real(*words, **more)
+        raise KeyboardInterrupt
+
+    def ended(*words: str) -> Result:
+        return CliRunner().invoke(app, [*words, "-q"])
+
+    monkeypatch.setattr(api, "_execute", interrupted)
+    asked = ["run", "mine.toml", "--engine", "sim", "--kernel", "6.12", "--out", "run"]
+    said = re.search(r"go on with: knee (.*)\n", ended(*asked).output)
+    assert said is not None and said[1] == "run mine.toml --engine sim --kernel 6.12 --resume --out run"
+    compared = ended("compare", "./mine.c", "--alone", "--repeat", "1", "--out", "compared")
+    assert compared.exit_code == 130 and "kept in compared; it cannot be gone on with, because" in compared.output
+    again = ended(*said[1].split())
+    assert again.exit_code == 130 and said[1] in again.output
+    monkeypatch.setattr(api, "_execute", real)
+    whole = ended(*said[1].split())
+    assert whole.exit_code == 0, whole.output
 
 
 def test_a_killed_run_is_taken_up_from_its_parts(tmp_path: Path, whole: dict[str, bytes]) -> None:

@@ -139,8 +139,8 @@ def _run(file: Path, kernels: tuple[str, ...], engine: str, workers: int | None,
     runs = []
     for name, of_kernel in texts.items():
         out = next_free(running.RUNS, f"{file.stem}-{name}")
-        words = provenance.command_line("knee", "run", str(file), "--engine", engine, "--kernel", name)
-        with running.interruptible(out):
+        again = ["knee", "run", str(file), "--engine", engine, "--kernel", name]
+        with running.interruptible(out, command=again):
             runs.append(
                 api.run_text(
                     of_kernel,
@@ -149,7 +149,7 @@ def _run(file: Path, kernels: tuple[str, ...], engine: str, workers: int | None,
                     engine=engine,
                     workers=workers,
                     watcher=progress.watcher(quiet=quiet),
-                    command=words,
+                    command=provenance.command_line(*again),
                 )
             )
     return runs

@@ -124,7 +124,7 @@ def _resume(files: Sequence[Path], options: Options) -> int:
             "knee run --resume: got several scenarios; expected one, or none to go on with the stored one."
         )
     others = running.Beside(options)
-    with running.interruptible(options.out, command=running.again(options)):
+    with running.interruptible(options.out, command=running.again(options, str(files[0]) if files else None)):
         watcher = progress.watcher(quiet=options.quiet)
         scenario = files[0] if files else None
         found = api.run(

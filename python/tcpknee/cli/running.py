@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -113,7 +113,7 @@ def _run(job: Job, options: Options, out: Path) -> Run:
     engine = options.engines[0]
     # A host's own kernel is none that a scenario names, and stands beside those.
     own = engines.in_real_time(engine) and bool(options.kernel)
-    with interruptible(out, command=again(options)):
+    with interruptible(out, command=_goes_on_by(job, replace(options, kernel=()) if own else options)):
         return api.run_text(
             compose.without_kernels(job.text) if own else job.text,
             job.file,
@@ -215,18 +215,29 @@ def _never_of_a_folder(options: Options) -> list[str]:
     return [word for name in names if (value := getattr(options, name)) for word in _words(name, value)]
 
 
-def again(options: Options) -> list[str]:
-    """What goes on with a run, without the folder."""
+def again(options: Options, file: str | None = None) -> list[str]:
+    """What goes on with a run, without the folder. `file`: of the scenario, which is not taken from the folder."""
     of_cluster = (("--cluster", options.cluster), ("--parts", options.parts))
     words = (word for name, value in of_cluster if value for word in (name, value))
-    return ["knee", "run", *words, *_never_of_a_folder(options)]
+    told = [file, *engine_words(options)] if file else _never_of_a_folder(options)
+    return ["knee", "run", *told, *words]
+
+
+def _goes_on_by(job: Job, options: Options) -> list[str] | None:
+    """The same of a job; None: nothing does, as its folder does not decide which algorithm's file is compiled, and no
+    other place has its scenario."""
+    if not job.scenario.algorithm_files:
+        return again(options)
+    if job.file == "<command line>":
+        return None
+    return again(options, "-" if job.file == "<stdin>" else job.file)
 
 
 @contextmanager
-def interruptible(out: Path, kept: str = "run.json", command: Sequence[str] = ("knee", "run")) -> Iterator[None]:
+def interruptible(out: Path, kept: str = "run.json", command: Sequence[str] | None = ("knee", "run")) -> Iterator[None]:
     """Ctrl-C and SIGTERM end it after what is finished has been saved, and say how to go on, with which command.
 
-    A file like `kept`, a pattern, is in the folder when something is."""
+    A file like `kept`, a pattern, is in the folder when something is. `command`: None where none goes on."""
 
     def terminate(number: int, frame: FrameType | None) -> None:
         raise Terminated
@@ -236,8 +247,10 @@ def interruptible(out: Path, kept: str = "run.json", command: Sequence[str] = ("
         yield
     except KeyboardInterrupt as stop:
         if any(out.glob(kept)):
-            words = provenance.command_line(*command, "--resume", "--out", str(out))
-            say.warn(f"Interrupted. What was finished is kept in {out}; go on with: {words}")
+            how = "it cannot be gone on with, because a folder does not decide which algorithm's file is compiled here"
+            if command is not None:
+                how = "go on with: " + provenance.command_line(*command, "--resume", "--out", str(out))
+            say.warn(f"Interrupted. What was finished is kept in {out}; {how}")
         else:
             say.warn("Interrupted before a repetition was finished; nothing is kept.")
         raise SystemExit(143 if isinstance(stop, Terminated) else 130) from None
