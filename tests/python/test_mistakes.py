@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tcpknee
-from support import SMALL, Ended, tables_of
+from support import SMALL, Ended, refused, tables_of
 from tcpknee import writing
 from tcpknee.human import suggest
 from tcpknee.runs import output
@@ -203,6 +203,15 @@ def test_resume_without_a_folder_names_the_newest(call: Call, words: str, stem: 
     several = call(*words.split(), "--resume")
     assert (several.code, several.err) == (2, f"{said}The newest is runs/{stem}-10.\n")
     assert len(list(Path("runs").iterdir())) == 3
+
+
+def test_a_kernel_that_one_engine_cannot_have_is_refused_before_another_runs(call: Call, place: Path) -> None:
+    (place / "old.toml").write_text(f'kernel = "5.10"\n{ONE}')
+    refused(
+        call("run", "old.toml", "--engine", "sim,kernel", "--out", "two"), "old.toml: kernel: got 5.10 with the engi"
+    )
+    refused(call("run", "s.toml", "old.toml", "--engine", "kernel", "--out", "two"), "old.toml: kernel: got 5.10")
+    assert not (place / "two").exists()
 
 
 def test_two_scenarios_of_one_name_are_refused_before_the_first_runs(call: Call, place: Path) -> None:

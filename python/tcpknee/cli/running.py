@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -50,9 +50,16 @@ def no_folder(verb: str, stem: str | None) -> UsageError:
     return UsageError(text)
 
 
-def run_all(jobs: Iterable[Job], options: Options) -> int:
-    """Runs each scenario by each engine; what several engines say of one stands beside each other."""
+def run_all(jobs: Sequence[Job], options: Options) -> int:
+    """Runs each scenario by each engine; what several engines say of one stands beside each other. What an engine
+    cannot have of a kernel is refused before another is waited for."""
     others = Beside(options)
+    for job in jobs:
+        for engine in options.engines:
+            if not _has_own(engine, options):
+                names = api.kernels_of(job.scenario, job.file, engine)
+                for name in names if engine == "guest" else ():
+                    cache.find(name)
     runs: list[Run] = []
     for job in jobs:
         if len(options.engines) == 1:
@@ -60,10 +67,6 @@ def run_all(jobs: Iterable[Job], options: Options) -> int:
             others.put([runs[-1]])
             show(runs[-1], options, first=len(runs) == 1)
             continue
-        if "guest" in options.engines:
-            # Before what another engine says of it is waited for.
-            for name in api.kernels_of(job.scenario, job.file, "guest"):
-                cache.find(name)
         parent = job.out or next_free(RUNS, job.stem)
         every = [_run(job, one, parent / one.engines[0]) for one in options.by_engine()]
         others.put(every)
@@ -111,8 +114,7 @@ class Beside:
 
 def _run(job: Job, options: Options, out: Path) -> Run:
     engine = options.engines[0]
-    # A host's own kernel is none that a scenario names, and stands beside those.
-    own = engines.in_real_time(engine) and bool(options.kernel)
+    own = _has_own(engine, options)
     with interruptible(out, command=_goes_on_by(job, replace(options, kernel=()) if own else options)):
         return api.run_text(
             compose.without_kernels(job.text) if own else job.text,
@@ -128,6 +130,11 @@ def _run(job: Job, options: Options, out: Path) -> Run:
             command=job.command,
             scenario=None if own else job.scenario,
         )
+
+
+def _has_own(engine: str, options: Options) -> bool:
+    """Does its host's own kernel stand beside those of --kernel, none of which it is?"""
+    return engines.in_real_time(engine) and bool(options.kernel)
 
 
 def show_beside(runs: Sequence[Run], options: Options, *, first: bool) -> None:
