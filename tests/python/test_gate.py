@@ -438,6 +438,7 @@ def test_a_row_of_stress_never_decides_alone(tmp_path: Path) -> None:
         (["./nosuch.c@HEAD"], "git says: "),
         (["reno", "--budget", "10"], "expected a length of time"),
         (["reno", "--rfc9743"], "--rfc9743: got it with --suite"),
+        (["reno", "--engine", "hosts"], '--engine: got "hosts"; expected some of sim, kernel, guest.'),
         (["reno", "--kernel", "9.9"], "9.9"),
         (["./mine.c", "--kernel", "9.9"], "9.9"),
         (["./mine.c", "--against", "./nosuch.c"], "there is no such file"),

@@ -50,7 +50,11 @@ if TYPE_CHECKING:
 @click.option("--row", "only", metavar="ROW[,ROW...]", multiple=True, help="Only these rows.")
 @click.option("--rfc9743", is_flag=True, help="The criteria of RFC 9743 decide too, in the order of the RFC.")
 @click.option(
-    "--engine", type=Engines(), default="sim", show_default=True, help="What runs the rows; several are told in turn."
+    "--engine",
+    type=Engines(("sim", "kernel", "guest")),
+    default="sim",
+    show_default=True,
+    help="What runs the rows; several are told in turn.",
 )
 @click.option(
     "--kernel",
@@ -76,7 +80,7 @@ if TYPE_CHECKING:
 @click.option(
     "--resume",
     is_flag=True,
-    help="Go on with the gate in --out, whose guests, hosts or kernel did not come to the end.",
+    help="Go on with the gate in --out, whose guests or kernel did not come to the end.",
 )
 @click.option("--junit", metavar="FILE", type=PATH, help="Write the rows as test cases of JUnit too.")
 @click.option(
@@ -214,8 +218,8 @@ def _check_resumed(out: Path | None, engines: Sequence[str], stem: str) -> None:
 
     if engines == ["sim"]:
         raise click.UsageError(
-            "--resume: got it with the engine sim, whose rows are run in a minute or two and not kept; expected guest, "
-            "hosts or kernel. Leave it out."
+            "--resume: got it with the engine sim, whose rows are run in a minute or two and not kept; expected guest "
+            "or kernel. Leave it out."
         )
     if out is None:
         raise running.no_folder("gate", stem)

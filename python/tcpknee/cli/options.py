@@ -48,17 +48,20 @@ class Whole(click.IntRange):
 
 
 class Engines(click.ParamType):  # type: ignore[type-arg]  # click before 8.2 has none
-    """Names of engines, with commas between."""
+    """Names of engines, with commas between; `known`: those that the command has."""
 
     name = "engines"
 
+    def __init__(self, known: Sequence[str] = engines.NAMES) -> None:
+        self.known = known
+
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        return f"[{'|'.join(engines.NAMES)}],..."
+        return f"[{'|'.join(self.known)}],..."
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> str:
         names = str(value).split(",")
-        if unknown := next((name for name in names if name not in engines.NAMES), None):
-            self.fail(f'got "{unknown}"; expected some of {", ".join(engines.NAMES)}.', parameter, context)
+        if unknown := next((name for name in names if name not in self.known), None):
+            self.fail(f'got "{unknown}"; expected some of {", ".join(self.known)}.', parameter, context)
         if len(set(names)) < len(names):
             self.fail(f'got "{value}"; expected each engine once.', parameter, context)
         return str(value)
@@ -66,7 +69,7 @@ class Engines(click.ParamType):  # type: ignore[type-arg]  # click before 8.2 ha
     def shell_complete(
         self, context: click.Context, parameter: click.Parameter, begun: str
     ) -> list[click.shell_completion.CompletionItem]:
-        return completion.of(lambda: engines.NAMES, lists=True)(context, parameter, begun)
+        return completion.of(lambda: self.known, lists=True)(context, parameter, begun)
 
 
 def name_list(context: click.Context, option: click.Parameter, given: str) -> tuple[str, ...]:
