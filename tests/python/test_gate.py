@@ -439,6 +439,9 @@ def test_a_row_of_stress_never_decides_alone(tmp_path: Path) -> None:
         (["reno", "--budget", "10"], "expected a length of time"),
         (["reno", "--rfc9743"], "--rfc9743: got it with --suite"),
         (["reno", "--engine", "hosts"], '--engine: got "hosts"; expected some of sim, kernel, guest.'),
+        (["reno", "--engine", "kernel", "--kernel", "7.2"], "--kernel: got it with --engine kernel; expected"),
+        (["reno", "--engine", "sim,kernel", "--kernel", "7.2", "--against-kernel", "6.1"], "--against-kernel: got it"),
+        (["reno", "--engine", "sim,guest"], "row one: kernel: got none; expected one of `knee kernel list`"),
         (["reno", "--kernel", "9.9"], "9.9"),
         (["./mine.c", "--kernel", "9.9"], "9.9"),
         (["./mine.c", "--against", "./nosuch.c"], "there is no such file"),
@@ -569,6 +572,24 @@ def test_a_finding_names_the_kernel_whose_rules_it_had(tmp_path: Path) -> None:
     assert re.search(r'^kernel ?= "(4\.15|6\.12)"$', shown, re.MULTILINE), shown
 
 
+def test_this_hosts_own_kernel_stands_beside_those_of_the_simulator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The simulator stands for it, too."""
+    asked, real = list[tuple[str, object]](), api.run_text
+
+    def simulated(text: str, file: str, **settings: Any) -> api.Run:
+        asked.append((settings["engine"], settings["scenario"].cells[0]["kernel"]))
+        return real(text, file, **{**settings, "engine": "sim", "out": None})
+
+    monkeypatch.setattr(judging.api, "run_text", simulated)
+    monkeypatch.chdir(tmp_path)
+    words = ["--suite", suite_of(tmp_path, TWO), "--engine", "sim,kernel", "--kernel", "7.2", "--out", "out", "-q"]
+    done = CliRunner().invoke(app, ["gate", "reno", "--against", "reno", *words])
+    assert done.exit_code == 0, done.output
+    assert asked == [("sim", "7.2"), ("kernel", None)]
+
+
 def test_the_base_has_a_kernel_of_its_own(tmp_path: Path) -> None:
     """The same algorithm by the rules of two releases, of which the older finds losses by counting duplicates."""
     lossy = TWO.replace('buffer = "1bdp"', 'buffer = "1bdp"\nloss = "2%"')
@@ -605,13 +626,15 @@ def test_a_gate_of_a_slow_engine_goes_on_where_it_was(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(judging.api, "run_text", simulated)
     with pytest.raises(KeyboardInterrupt):
-        judging.Gate(mine, new, base, tmp_path / "out", engine="guest", workers=1).run()
+        judging.Gate(mine, new, base, tmp_path / "out", engine="guest", kernels=["6.12"], workers=1).run()
     assert [one.parent.name for one in (tmp_path / "out").glob("runs/*/run.json")] == ["one-new"]
-    resumed = judging.Gate(mine, new, base, tmp_path / "out", engine="guest", workers=1, resume=True).run()
+    resumed = judging.Gate(
+        mine, new, base, tmp_path / "out", engine="guest", kernels=["6.12"], workers=1, resume=True
+    ).run()
     assert begun == [("one-new", False), ("one-base", False), ("one-new", True), ("one-base", False)]
     sessions = json.loads((tmp_path / "out/runs/one-new/run.json").read_text())["sessions"]
     assert [one["repetitions"] for one in sessions] == [2], "nothing was run twice"
-    whole = judging.Gate(mine, new, base, tmp_path / "whole", engine="guest", workers=1).run()
+    whole = judging.Gate(mine, new, base, tmp_path / "whole", engine="guest", kernels=["6.12"], workers=1).run()
     assert [one.json() for one in resumed] == [one.json() for one in whole]
 
 

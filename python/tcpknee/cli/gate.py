@@ -129,6 +129,7 @@ def command(
     from tcpknee import _core
     from tcpknee.gate import candidates, judging, report
     from tcpknee.gate import suite as suites
+    from tcpknee.runs import engines as known
     from tcpknee.runs.folder import next_free
     from tcpknee.runs.progress import Line
     from tcpknee.writing import replacing
@@ -142,6 +143,13 @@ def command(
     names = names_of("--row", only, [row.name for row in rows.rows], f"expected rows of {rows.name}:") if only else ()
     stem = re.sub(r"[^\w.-]+", "-", Path(candidates.path_of(algorithm)).stem)
     engines = engine.split(",")
+    own = [name for name in engines if known.in_real_time(name)]
+    for option, given in (("--kernel", kernel and own == engines), ("--against-kernel", against_kernel and own)):
+        if given:
+            raise click.UsageError(
+                f"{option}: got it with --engine {engine}; expected the engines sim or guest, as this host has its own "
+                "kernel."
+            )
     if resume:
         _check_resumed(out, engines, f"gate-{stem}")
     folder = out or next_free(running.RUNS, f"gate-{stem}")
@@ -160,7 +168,8 @@ def command(
             folder / name if len(engines) > 1 else folder,
             only=names,
             engine=name,
-            kernels=kernel,
+            # This host's own kernel is none that an option names, and stands beside those.
+            kernels=() if name in own else kernel,
             base_kernel=against_kernel,
             seed=seed,
             deadline=deadline,
@@ -172,6 +181,8 @@ def command(
     done: list[tuple[Gate, list[Judged]]] = []
     objects = []
     again = ["knee", "gate", algorithm, *_again()]
+    for gate in gates:
+        gate.prepare()
     with running.interruptible(folder, f"**/{judging.RUNS}/*/run.json", again):
         for gate in gates:
             with Line(quiet=quiet, lines=True) as progress:

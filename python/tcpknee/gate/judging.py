@@ -274,27 +274,34 @@ class Gate:
     workers: int | None = None
     resume: bool = False
     watcher: Watcher = field(default_factory=Watcher)
+    _prepared: dict[str, Mapping[str, _Ready]] = field(default_factory=dict, init=False)
 
     @cached_property
     def rows(self) -> list[Row]:
         """Those that are run."""
         return [row for row in self.suite.rows if not self.only or row.name in self.only]
 
-    def run(self, tell: Any = lambda _: None) -> list[Judged]:
-        """Its rows. Raises `ScenarioError`, before anything runs, for rows that cannot be read."""
-        ready, mistakes = {}, []
+    def prepare(self) -> None:
+        """Reads its rows. Raises `ScenarioError` for those that cannot be read, and `UsageError` for a kernel that the
+        engine cannot have."""
+        mistakes = []
         for row in self.rows:
             if row.uses_new:
-                ready[row.name], found = self._ready(row)
+                self._prepared[row.name], found = self._ready(row)
                 mistakes += found
         if mistakes:
             raise ScenarioError.of(str(self.suite.file), mistakes)
+
+    def run(self, tell: Any = lambda _: None) -> list[Judged]:
+        """Its rows. Raises as `prepare` does, before anything runs."""
+        if not self._prepared:
+            self.prepare()
         for one in (self.new, self.base):
             one.write_sources(self.folder)
         judged = []
         for number, row in enumerate(self.rows, start=1):
             tell(f"{number} of {len(self.rows)} rows: {row.name}")
-            judged.append(self._judge(row, ready.get(row.name, {})))
+            judged.append(self._judge(row, self._prepared.get(row.name, {})))
         return judged
 
     def _judge(self, row: Row, ready: Mapping[str, _Ready]) -> Judged:
@@ -390,6 +397,7 @@ class Gate:
             )
         except ScenarioError as error:
             raise ScenarioError(f"{self.suite.file}:{row.line}: row {row.name}: {error}") from None
+        api.kernels_of(scenario, f"{self.suite.file}:{row.line}: row {row.name}", self.engine)
         return _Ready(text, file, scenario)
 
     def _run(self, name: str, ready: _Ready) -> OfCells:
