@@ -7,6 +7,7 @@ import os
 import shutil
 from collections import namedtuple
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import tcpknee
 from support import knee
 from tcpknee.algorithms import building, kernel_source
 from tcpknee.errors import KernelUnsupported, ScenarioError, UsageError
+from tcpknee.gate import candidates
 from tcpknee.kernels import cache, modules
 from tcpknee.runs import api, checking
 
@@ -329,6 +331,24 @@ def test_what_guests_alone_can_run_has_its_name_and_its_parameters_and_is_refuse
     Path(path).write_text(f'#define HALF_NAME "half"\n{nameless}', encoding="utf-8")
     with pytest.raises(UsageError, match=r"uses absent\(\)$"):
         api.parse(text, "<text>", in_guests_alone=True)
+
+
+def test_a_file_for_guests_alone_goes_through_gate_diff_and_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To where a guest is asked for."""
+    path = half("", "u32 f(void) { return absent(1); }")
+    for alone in (True, False):
+        with nullcontext() if alone else pytest.raises(UsageError, match=r"uses absent\(\)"):
+            new, _ = candidates.of("knee gate", path, "cubic", in_guests_alone=alone)
+    assert new.label == "half"
+    words = ["diff", scenario(path), "--kernel", "6.1,6.12", "--engine", "guest"]
+    assert 'got "6.1"; none was built yet' in knee(*words, cwd=Path.cwd()).err
+    assert knee("gate", path, "--engine", "guest", cwd=Path.cwd()).err.count("kernel: got none; expected one of") == 1
+    for ok, said in ((True, "of Linux 6.12"), (False, "it does not build")):
+        in_guests = checking.Finding("builds in guests", ok, said)
+        monkeypatch.setattr(checking, "_in_guests", lambda built, found=in_guests: found)
+        found = {one.asked: one for one in checking.check(path, 1)}
+        assert not found["compiles"].ok and found["compiles"].matters is not ok
+        assert found["builds in guests"].words == said and found["carries data"].ok is None
 
 
 def test_an_error_of_the_language_is_told_by_its_line() -> None:

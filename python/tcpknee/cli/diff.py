@@ -132,10 +132,11 @@ def _run(file: Path, kernels: tuple[str, ...], engine: str, workers: int | None,
     if names[0] == names[1]:
         raise UsageError(f'--kernel: got "{names[0]}" twice; expected two kernels.')
     text, called = api.read_scenario(file)
-    texts = {name: api.with_kernels(text, called, name) for name in names}
+    alone = engine == "guest"
+    texts = {name: api.with_kernels(text, called, name, in_guests_alone=alone) for name in names}
     for of_kernel in texts.values():
         with of_kernels(names):
-            api.parse(of_kernel, called)
+            api.parse(of_kernel, called, in_guests_alone=alone)
     runs = []
     for name, of_kernel in texts.items():
         out = next_free(running.RUNS, f"{file.stem}-{name}")

@@ -159,7 +159,7 @@ def command(
         )
     if "guest" in engines:
         kernel, against_kernel = tuple(_built(one, quiet) for one in kernel), _built(against_kernel, quiet)
-    new, base = candidates.of("knee gate", algorithm, against)
+    new, base = candidates.of("knee gate", algorithm, against, in_guests_alone=engines == ["guest"])
     gates = [
         judging.Gate(
             rows,

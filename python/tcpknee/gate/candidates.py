@@ -43,11 +43,13 @@ class Candidate:
         return f"{self.label} ({self.word}, sha256 {self.sha256[:12]})" if self.of_file else self.label
 
 
-def of(option: str, new: str, base: str) -> tuple[Candidate, Candidate]:
-    """Both; files are below `new` and `base`. Raises `UsageError`, which begins with what `option` it was given by."""
+def of(option: str, new: str, base: str, *, in_guests_alone: bool = False) -> tuple[Candidate, Candidate]:
+    """Both; files are below `new` and `base`. `in_guests_alone`: no other engine runs them, and files of the kernel may
+    use what the simulator does not have. Raises `UsageError`, which begins with what `option` it was given by."""
     words = {"new": new, "base": base}
     files = {role: _read(word, role) for role, word in words.items() if _is_file(word)}
-    named = dict(zip(files, naming.named(building.of_sources(*one) for one in files.values()), strict=True))
+    built = (building.of_sources(*one, in_guests_alone=in_guests_alone) for one in files.values())
+    named = dict(zip(files, naming.named(built), strict=True))
     found = []
     for role, word in words.items():
         if one := named.get(role):

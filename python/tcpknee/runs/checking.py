@@ -100,7 +100,11 @@ def _kernel_findings(path: str, sources: Mapping[str, str]) -> Iterator[Finding]
     """Of a source of the Linux kernel, whose state is what it keeps in its private area."""
     other = "because it is a source of the Linux kernel"
     yield Finding("integers only", None, f"{other}, which compiles for integers alone")
-    built = building.of_sources(path, sources)
+    try:
+        built = building.of_sources(path, sources)
+    except UsageError as error:
+        yield from _guests_findings(path, sources, error)
+        return
     yield Finding("compiles", True, f"as {built.name}")
     is_larger = built.state_bytes > kernel_source.LINUX_STATE_BYTES
     yield Finding("fits 104 bytes", not is_larger, "stock kernels cannot have it" if is_larger else "", matters=False)
@@ -109,6 +113,18 @@ def _kernel_findings(path: str, sources: Mapping[str, str]) -> Iterator[Finding]
     yield Finding("equal host and bytecode", None, other)
     yield _in_guests(built)
     yield _carries(*naming.named([built]))
+
+
+def _guests_findings(path: str, sources: Mapping[str, str], error: UsageError) -> Iterator[Finding]:
+    """Of one that the simulator does not take, whose text guests may take. Raises the error where it has no name."""
+    try:
+        built = building.of_sources(path, sources, in_guests_alone=True)
+    except UsageError:
+        raise error from None
+    of_guests = _in_guests(built)
+    yield Finding("compiles", False, str(error), matters=not of_guests.ok)
+    for asked in _ASKED[2:]:
+        yield of_guests if asked == of_guests.asked else Finding(asked, None, "because the simulator does not take it")
 
 
 def _in_kernel(named: naming.Named) -> Finding:
