@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tcpknee import human
+from tcpknee.algorithms import outline
 from tcpknee.errors import ScenarioError, UsageError
 from tcpknee.evidence import written
 from tcpknee.evidence.stats import Estimate
@@ -135,9 +138,15 @@ def test_lengths_of_time_read_well() -> None:
     ]
 
 
-def test_a_parameter_goes_to_the_flows_of_a_mix_that_have_its_algorithm() -> None:
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_a_parameter_goes_to_the_flows_of_a_mix_that_have_its_algorithm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the name that its file gives it, whatever the file is called."""
+    monkeypatch.chdir(tmp_path)
+    Path("tcp_x.c").write_text(outline.of("mine"), encoding="utf-8")
     text = compose.comparison(
-        ["./mine.c:1,cubic:2"],
+        ["./tcp_x.c:1,cubic:2"],
         rate="1Mbit/s",
         rtt="10ms",
         set={"flow.mine.beta": ["0.25", "0.5"], "flow.cubic.beta": 700, "flow.rtt": "20ms"},

@@ -69,7 +69,7 @@ def command(algorithms: tuple[str, ...], **given: Any) -> int:
     for one in options.by_engine():
         api.check_engine(one.engines[0], **one.of_engine)
     with by_option("knee compare", of_compare(settings["set"])):
-        text, file = compose.comparison(compared, **settings), "<command line>"
+        text, file = compose.comparison(compared, in_guests_alone=options.in_guests_alone, **settings), "<command line>"
         scenario = api.parse(text, file, in_guests_alone=options.in_guests_alone)
     if options.dry_run:
         return running.dry_run([(scenario, file)], options)

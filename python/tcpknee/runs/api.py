@@ -203,7 +203,7 @@ def compare(
             raise UsageError(f'compare(): got {name}=… and set["{key}"]; expected one of them, as they set the same.')
     folder = Path(out) if out is not None else None
     try:
-        text = compose.comparison(algorithms, rate=rate, rtt=rtt, **settings)
+        text = compose.comparison(algorithms, rate=rate, rtt=rtt, in_guests_alone=engine == "guest", **settings)
         ending = Ending(until_decided, budget, pause)
         return run_text(
             text,

@@ -6,10 +6,9 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import PurePosixPath
 from typing import Any
 
-from tcpknee.algorithms.naming import is_path
+from tcpknee.algorithms import naming
 from tcpknee.errors import ScenarioError, UsageError
 
 if sys.version_info >= (3, 11):
@@ -63,8 +62,10 @@ def comparison(
     workload: str | None = None,
     kernel: str | Sequence[str] | None = None,
     set: Mapping[str, Any] | None = None,
+    in_guests_alone: bool = False,
 ) -> str:
-    """The scenario of `knee compare`. Raises `UsageError` and `ScenarioError`.
+    """The scenario of `knee compare`. `in_guests_alone`: as `naming.of_scenario` has it. Raises `UsageError` and
+    `ScenarioError`.
 
     `("cubic", "bbr1")`: each algorithm in cells of its own. `("cubic:1,bbr1:2",)`: one cell whose flows share the path.
     `set` has further keys by their dotted path; `flow.` reaches every flow, a parameter of an algorithm those that have
@@ -90,8 +91,10 @@ def comparison(
         "path": {"rate": rate, "rtt": rtt, "loss": loss, "buffer": buffer, "queue": queue},
         "flow": [{**flow, "workload": workload} for flow in flows],
     }
+    has_parameters = any(path.startswith("flow.") and path.count(".") > 1 for path in set or {})
+    names = _names_in_mix(flows, in_guests_alone) if has_parameters and len(flows) > 1 else {}
     for path, value in (set or {}).items():
-        _put(scenario, path, value)
+        _put(scenario, path, value, names)
     scenario["path"] = {key: value for key, value in scenario["path"].items() if value is not None}
     scenario["flow"] = [{key: value for key, value in flow.items() if value is not None} for flow in scenario["flow"]]
     return toml(scenario)
@@ -104,7 +107,7 @@ BASELINES = ("cubic", "bbr1", "bbr3")
 def with_baselines(algorithms: Sequence[str]) -> Sequence[str]:
     """The same, and baselines where only files are compared, each by itself."""
     counts = {text.rpartition(":")[2] for text in algorithms if ":" in text}
-    are_files = all("," not in text and is_path(text.partition(":")[0]) for text in algorithms)
+    are_files = all("," not in text and naming.is_path(text.partition(":")[0]) for text in algorithms)
     if len(counts) > 1 or not are_files:
         return algorithms
     count = f":{counts.pop()}" if counts else ""
@@ -212,14 +215,24 @@ def _entrant(text: str) -> tuple[str, int]:
     return match[1], int(match[2] or 1)
 
 
-def _put(scenario: dict[str, Any], path: str, value: Any) -> None:
+def _names_in_mix(flows: Sequence[Mapping[str, Any]], in_guests_alone: bool) -> dict[str, str]:
+    """What the algorithms that share a path are called: of a file as that says, others as they are named."""
+    from tcpknee.algorithms.building import build
+
+    words = dict.fromkeys(flow["algorithm"] for flow in flows)
+    files = naming.named(build(word, in_guests_alone=in_guests_alone) for word in words if naming.is_path(word))
+    return {word: word for word in words} | {one.built.path: one.name for one in files}
+
+
+def _put(scenario: dict[str, Any], path: str, value: Any, names: Mapping[str, str]) -> None:
+    """`names`: of the algorithms of a mix, by what stands in its flows."""
     head, _, rest = path.partition(".")
     if not rest:
         scenario[head] = value
     elif head == "flow":
         # A parameter goes to the flows that have its algorithm; what is no parameter of theirs to all.
         name = rest.partition(".")[0]
-        having = [flow for flow in scenario["flow"] if name in _called(flow["algorithm"])]
+        having = [flow for flow in scenario["flow"] if names and name == names[flow["algorithm"]]]
         for flow in having or scenario["flow"]:
             flow[rest] = value
     else:
@@ -228,12 +241,6 @@ def _put(scenario: dict[str, Any], path: str, value: Any) -> None:
             said = f"got a key of {head}, which is a value and no table. `knee list keys` prints the keys."
             raise ScenarioError.of("<command line>", [(1, path, said)])
         table[rest] = value
-
-
-def _called(algorithms: str | Sequence[str]) -> set[str]:
-    """The names by which parameters of a flow's algorithms begin: a file has most likely that of its algorithm."""
-    names = [algorithms] if isinstance(algorithms, str) else algorithms
-    return {PurePosixPath(name).stem if is_path(name) else name for name in names}
 
 
 def _pairs(table: Mapping[str, Any], where: str, prefix: str = "") -> list[str]:
