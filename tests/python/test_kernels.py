@@ -471,6 +471,13 @@ def test_make_runs_nothing_that_somebody_else_put_there(tree: Path, tmp_path: Pa
     assert modules.module(kernel, source).is_file()
 
 
+def test_parameters_of_linux_own_are_told_by_its_words_and_others_refused() -> None:
+    words = of_guests._params("dctcp", {"shift_g": 5, "alpha_on_init": 0}, "x.toml")
+    assert words == ["tcp_dctcp.dctcp_shift_g=5", "tcp_dctcp.dctcp_alpha_on_init=0"]
+    with pytest.raises(KernelUnsupported, match=r"sets per_ack of cubic to a value that Linux's own has no parameter"):
+        of_guests._params("cubic", {"per_ack": 1}, "x.toml")
+
+
 def test_a_guest_that_is_not_built_is_said_before_another_engine_runs(tmp_path: Path) -> None:
     ended = knee("compare", "cubic", "--engine", "sim,guest", "--kernel", "6.9", "--duration", "2s", cwd=tmp_path)
     refused(ended, '--kernel: got "6.9"; none was built yet. Build it: knee kernel add 6.9')

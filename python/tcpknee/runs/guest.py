@@ -125,6 +125,7 @@ _SAME = {
 """Parameters that Linux's modules have by the same name and unit (7.2, net/ipv4/tcp_NAME.c: module_param)."""
 
 _OTHERWISE = {
+    ("dctcp", "shift_g"): "dctcp_shift_g",
     ("dctcp", "alpha_on_init"): "dctcp_alpha_on_init",
     ("nv", "pad"): "nv_pad",
     ("nv", "reset_period"): "nv_reset_period",
