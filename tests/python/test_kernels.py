@@ -297,6 +297,19 @@ def test_what_is_no_source_is_refused_by_name(tree: Path, text: str, said: str) 
         add(text.format(tree=tree))
 
 
+def test_revisions_have_names_of_their_own(tree: Path) -> None:
+    for path in (tree, Path("/") / ("long" * 30)):
+        revisions = (None, "HEAD", "HEAD^2", "HEAD~2", "HEAD-2", "a/b", "a-b", "a" * 40, "a" * 41)
+        names = [building.cache_name(trees.Tree(path, revision)) for revision in revisions]
+        assert len(set(names)) == len(names) and all(map(cache.NAME.fullmatch, names)), names
+
+
+def test_a_revision_without_git_is_told_to_need_it(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(KernelUnsupported, match=r"git is not installed, which knows revisions\."):
+        trees.named(f"{tree}@HEAD")
+
+
 def test_a_release_that_nobody_has_leaves_no_folder(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def nowhere(version: str, into: Path) -> Path:
         raise KernelUnsupported(f"kernel {version}: no suite of Debian has linux-source-{version}.")

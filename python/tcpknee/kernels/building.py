@@ -176,9 +176,12 @@ def name_of(kernel: str, phase: Phase) -> str:
 
 
 def cache_name(tree: Tree) -> str:
-    """What a tree's kernel is called where nobody says another name."""
-    revision = re.sub(r"[^A-Za-z0-9._-]", "-", tree.revision or "")
-    return f"{tree.key}{f'-{revision}' if revision else ''}"[:64]
+    """What a tree's kernel is called where nobody says another name: none of two revisions alike."""
+    revision = tree.revision or ""
+    plain = re.sub(r"[^A-Za-z0-9._-]", "-", revision)
+    if plain != revision or not cache.NAME.fullmatch(f"{tree.key}-{plain}"):
+        plain = f"{plain[:12]}-{hashlib.sha256(revision.encode()).hexdigest()[:8]}"
+    return f"{tree.key}-{plain}" if revision else tree.key
 
 
 def _add(

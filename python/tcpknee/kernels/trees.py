@@ -35,7 +35,7 @@ class Tree:
     def key(self) -> str:
         """What its copy is called: a copy serves all revisions."""
         plain = re.sub(r"[^A-Za-z0-9._-]+", "-", self.path.name).strip("-._") or "tree"
-        return f"{plain}-{hashlib.sha256(os.fsencode(self.path)).hexdigest()[:8]}"
+        return f"{plain[:32]}-{hashlib.sha256(os.fsencode(self.path)).hexdigest()[:8]}"
 
     def __str__(self) -> str:
         return f"{self.path}@{self.revision}" if self.revision else str(self.path)
@@ -50,6 +50,10 @@ def named(text: str) -> Tree | None:
     if not (path / "Makefile").is_file() or not (path / "arch/um").is_dir():
         got = "is no source of Linux" if path.exists() else "is not there"
         raise KernelUnsupported(f"kernel {text}: {path} {got}; expected a folder with Makefile and arch/um.")
+    if revision and shutil.which("git") is None:
+        raise KernelUnsupported(
+            f"kernel {text}: git is not installed, which knows revisions. Install: apt-get install git"
+        )
     if revision and _git(path, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") is None:
         raise KernelUnsupported(f'kernel {text}: git knows no revision "{revision}" in {path}.')
     return Tree(path, revision or None)
