@@ -15,7 +15,7 @@ import tcpknee
 from support import Ended, refused
 from tcpknee import _core
 from tcpknee.algorithms import naming, outline
-from tcpknee.cli.redteam import _write
+from tcpknee.cli.redteam import _ending, _write
 from tcpknee.errors import ScenarioError
 from tcpknee.redteam import cases
 from tcpknee.redteam.cases import Case, drawn, mutated, nearby
@@ -24,7 +24,7 @@ from tcpknee.redteam.knobs import EVERY
 from tcpknee.redteam.measured import Flow, Measured
 from tcpknee.redteam.objectives import EVERY as OBJECTIVES
 from tcpknee.redteam.objectives import NOTHING
-from tcpknee.redteam.request import Answer
+from tcpknee.redteam.request import Answer, _finds
 from tcpknee.redteam.search import sought
 from tcpknee.redteam.shrink import Find, shrunk
 from tcpknee.redteam.written import beside_finds, scenario, sentence
@@ -138,7 +138,7 @@ def test_finds_of_files_name_them_beside_themselves(tmp_path: Path, monkeypatch:
         sides = Sides(*names, own, other, tuple(of_files))
         named, sources = beside_finds(sides)
         find = Find(asked, 2.0, "wins", 5, 20, False)
-        answer = Answer(sides, [find], {"find.toml": scenario(find, named, 1)}, sources, 1, 1, False)
+        answer = Answer(sides, [find], {"find.toml": scenario(find, named, 1)}, sources, 1, 1, False, 0)
         out = tmp_path / "finds" / own / other.strip("/")
         _write(answer, out)
         found = api.parse((out / "find.toml").read_text(), str(out / "find.toml"))
@@ -238,6 +238,13 @@ def _again(rows: list[dict[str, float]]) -> float:
     """The share of what was sent that was sent again beyond what the path lost."""
     retransmitted = sum(row["total_retrans"] - row["path_lost_pkts"] for row in rows)
     return retransmitted / sum(row["data_segs_out"] for row in rows)
+
+
+def test_what_there_was_no_time_to_check_is_counted() -> None:
+    """And is no find."""
+    questions = [[Question(CROWDED, "loss"), Question(CROWDED, "stuck")], [Question(CROWDED, "starvation")]]
+    assert _finds(SIDES, questions, 1, 0.0, lambda *work: []) == ([], 0, 3)
+    assert "over first, with 3 candidates not checked: a" in _ending(Answer(SIDES, [], {}, {}, 9, 0, True, 3), 1)
 
 
 def test_no_time_is_said_and_a_comparison_with_itself_is_refused(call: Call) -> None:

@@ -32,7 +32,8 @@ _TAKEN = completion.of(completion.algorithms, files=True)
     metavar="TIME",
     default="5min",
     show_default=True,
-    help="Time after which it searches no further, and says so; what it found by then is still checked.",
+    help="Seven tenths of it are the search's, the rest is for checking what was found. What is not checked by then is "
+    "counted, and not told.",
 )
 @click.option("--seed", type=Whole(0, SEED_MAX >> 1), default=1, show_default=True, help="Of all that is drawn.")
 @click.option(
@@ -102,7 +103,8 @@ def _ending(answer: Answer, seed: int) -> str:
     words = f"{count}, after {human.counted(answer.searched, 'run')} of the search and {answer.spent:,} to check them; "
     words += f"seed {seed}."
     if answer.over:
-        words += " The time was over first: a larger --budget may find more, and the same one less."
+        left = f", with {human.counted(answer.unchecked, 'candidate')} not checked" if answer.unchecked else ""
+        words += f" The time was over first{left}: a larger --budget may find more, and the same one less."
     return words
 
 
@@ -113,6 +115,7 @@ def _document(answer: Answer) -> dict[str, object]:
         "against": answer.sides.other,
         "runs": answer.searched,
         "time_was_over": answer.over,
+        "not_checked": answer.unchecked,
         "finds": answer.json(),
     }
 

@@ -27,7 +27,8 @@ _SEARCH_SHARE = 0.7
 @dataclass(frozen=True)
 class Answer:
     """Finds, the surest first; each with the name and the text of its file. `sources`: files that these name, by their
-    paths beside them. `over`: the time was over first, so that another run may find more."""
+    paths beside them. `over`: the time was over first, so that another run may find more; `unchecked`: what the
+    search had found by then, and nobody made small or ran again."""
 
     sides: Sides
     finds: list[Find]
@@ -36,6 +37,7 @@ class Answer:
     searched: int
     spent: int
     over: bool
+    unchecked: int
 
     @property
     def told(self) -> list[tuple[str, str]]:
@@ -74,20 +76,22 @@ def answered(
     begun = time.monotonic()
     with on_processes(workers, progress) as on_all:
         found = sought(sides, runs=runs, seed=seed, until=begun + _SEARCH_SHARE * seconds, on_all=on_all)
-        finds, spent, late = _finds(sides, found.questions, seed, begun + seconds, on_all)
+        finds, spent, unchecked = _finds(sides, found.questions, seed, begun + seconds, on_all)
     named, sources = beside_finds(sides)
     files: dict[str, str] = {}
     for find in finds:
         name = file_name(find, sides, files)
         files[name] = scenario(find, named, seed)
-    return Answer(sides, finds, files, sources if finds else {}, found.runs, spent, found.over or late)
+    return Answer(
+        sides, finds, files, sources if finds else {}, found.runs, spent, found.over or unchecked > 0, unchecked
+    )
 
 
 def _finds(
     sides: Sides, questions: list[list[Question]], seed: int, until: float, on_all: OnAll
-) -> tuple[list[Find], int, bool]:
+) -> tuple[list[Find], int, int]:
     """Of each arm of the search one question after the other, since a find can explain the next; of all arms at
-    once. Of finds with one cause the surest stays."""
+    once. Of finds with one cause the surest stays. Also how many runs that took, and how many questions are left."""
     of_arm: list[list[Find]] = [[] for _ in questions]
     left = [list(every) for every in questions]
     spent = 0
@@ -107,7 +111,7 @@ def _finds(
     for find in sorted((find for finds in of_arm for find in finds), key=_surest):
         if not any(_is_like(find, other) for other in kept):
             kept = [*(other for other in kept if not _is_like(other, find)), find]
-    return kept, spent, any(left)
+    return kept, spent, sum(map(len, left))
 
 
 def _is_like(find: Find, other: Find) -> bool:
