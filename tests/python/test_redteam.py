@@ -247,6 +247,16 @@ def test_what_there_was_no_time_to_check_is_counted() -> None:
     assert "over first, with 3 candidates not checked: a" in _ending(Answer(SIDES, [], {}, {}, 9, 0, True, 3), 1)
 
 
+def test_who_did_not_ask_for_files_is_told_how(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    find = Find(Question(CROWDED, "loss"), 2.0, "loses", 5, 20, False)
+    answer = Answer(SIDES, [find], {"bbr1-loss-1.toml": "seed = 1\n"}, {}, 9, 1, False, 0)
+    monkeypatch.setattr("tcpknee.redteam.request.answered", lambda *asked, **how: answer)
+    said = "--out DIR writes the files."
+    assert said in call("redteam", "bbr1", "-q").out and not list(tmp_path.iterdir())
+    assert said not in call("redteam", "bbr1", "-q", "--out", "finds").out
+    assert {file.name for file in (tmp_path / "finds").iterdir()} == {"bbr1-loss-1.toml", "finds.json"}
+
+
 def test_no_time_is_said_and_a_comparison_with_itself_is_refused(call: Call) -> None:
     ended = call("redteam", "reno", "--budget", "1ms", "-q")
     # Without a single run it has found nothing out.

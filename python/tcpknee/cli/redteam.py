@@ -61,7 +61,7 @@ def command(
 ) -> int:
     """Search for scenarios in which an algorithm starves, harms others, loses more than it should, gets stuck, keeps a
     queue, sends again what was not lost, or collapses by one setting. Each is made small, run again with other seeds
-    and with all its numbers changed a little, and told with its file. The thresholds are ours.
+    and with all its numbers changed a little, and told with its file, which --out writes. The thresholds are ours.
 
     Equal runs and seeds give equal finds, unless the time ends first. The exit code is 1 when there is a find, or
     the time was over before the first run.
@@ -95,6 +95,8 @@ def command(
         for name, words in answer.told:
             say.lines([name, *textwrap.wrap(words, 100, initial_indent="  ", subsequent_indent="  "), ""])
         say.line(_ending(answer, seed))
+        if answer.told and out is None:
+            say.line("--out DIR writes the files.")
     return 1 if answer.told or not answer.searched else 0
 
 
