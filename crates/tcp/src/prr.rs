@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrrRule {
     /// By what was delivered and not sent for yet, and by one more where the ACK advanced and reported no new loss: since Linux
-    /// 5.19 (9ad084d66619, "tcp: improve PRR convergence").
+    /// 5.19 (9ad084d66619, "tcp: improve PRR loss recovery").
     CatchUp,
     /// By that and one more where the ACK advanced and reported no new loss, and else by what the ACK delivered: Linux 5.11 to
     /// 5.18 (7e901ee7b6ab, "tcp: avoid slow start during fast recovery on new losses").

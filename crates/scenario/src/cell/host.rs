@@ -324,7 +324,7 @@ keyed! {
             &kind::Name("rule", || Prr::NAMES.to_vec()),
             Value("catch-up"),
             "how the window grows while it is being reduced and less is in flight than ssthresh: by what was delivered and not sent for yet, with each ACK and one more while ACKs advance and report no loss (catch-up); by that and one more only while they do (on-progress), only while they cover retransmissions (on-repair), else by what the ACK delivered; or always (slow-start)",
-            "RFC 6937; Linux 9ad084d66619, \"tcp: improve PRR convergence\"; 7e901ee7b6ab; 3759824da87b",
+            "RFC 6937; Linux 9ad084d66619, \"tcp: improve PRR loss recovery\"; 7e901ee7b6ab; 3759824da87b",
         ));
         pub gro: bool = key(
             "gro",

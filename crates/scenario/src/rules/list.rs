@@ -264,7 +264,7 @@ pub const RULES: &[Rule] = &[
             change(
                 Release(5, 19),
                 "catch-up",
-                "9ad084d66619, \"tcp: improve PRR convergence\"",
+                "9ad084d66619, \"tcp: improve PRR loss recovery\"",
             ),
         ],
     ),
