@@ -206,6 +206,13 @@ def test_unwritable_places_are_named_and_nothing_is_left(call: Call, small: Path
     refused(call("run", small, "--out", "/proc/nowhere"), "/proc/nowhere: cannot be written")
 
 
+def test_a_kernel_is_refused_where_this_host_s_own_runs_alone(call: Call, small: Path) -> None:
+    for words in (("run", small), ("compare", "cubic")):
+        refused(
+            call(*words, "--engine", "kernel", "--kernel", "7.2"), "--kernel: got it with --engine kernel; expected"
+        )
+
+
 def test_resume_is_refused_for_another_scenario_and_without_a_folder(call: Call, small: Path, tmp_path: Path) -> None:
     refused(call("run", small, "--resume"), "expected --out DIR")
     refused(call("run", "--resume", "--out", "none"), "none: got no such folder")

@@ -250,7 +250,12 @@ class Options:
 
     def by_engine(self) -> list[Options]:
         """The same for each engine alone. Where several are named, each has what is for it; what is for none of them is
-        refused later."""
+        refused later. Raises UsageError: kernels of which no engine is."""
+        if self.kernel and all(map(engines.in_real_time, self.engines)):
+            raise UsageError(
+                f"--kernel: got it with --engine {self.engine}; expected the engines sim or guest, as this host has "
+                "its own kernel."
+            )
         plain, found = Options(), []
         for name in self.engines:
             others = {
