@@ -4,7 +4,9 @@ use knee_units::Nanos;
 
 use crate::CapturedPacket;
 use knee_tcp::HostConf;
-use knee_tcp::segment::{ACK, AE, CWR, ECE, FIN, PSH, SYN, Segment, WINDOW_FIELD_MAX};
+use knee_tcp::segment::{
+    ACK, AE, CWR, ECE, FIN, PSH, SYN, Segment, TIMESTAMPS_BYTES, WINDOW_FIELD_MAX,
+};
 
 impl CapturedPacket {
     /// The record of a segment that `origin` sent.
@@ -39,7 +41,7 @@ impl CapturedPacket {
             ecn: segment.ecn as u8,
             window: (segment.window_bytes >> shift).min(WINDOW_FIELD_MAX) as u16,
             wscale: origin.wscale,
-            mss_bytes: (origin.mss_bytes + 12) as u16,
+            mss_bytes: (origin.mss_bytes + TIMESTAMPS_BYTES) as u16,
             tsval_ms: segment.tsval_ms,
             tsecr_ms: segment.tsecr_ms,
             sack,

@@ -5,6 +5,9 @@ use knee_kit::odds::unlikely;
 use knee_path::packet::Ecn;
 pub use knee_path::packet::HEADER_BYTES;
 
+/// What an MSS without options has beside one with timestamps.
+pub const TIMESTAMPS_BYTES: u32 = 12;
+
 /// The SYN's options: MSS, SACK permitted + timestamps, window scale.
 pub const SYN_HEADER_BYTES: u32 = 20 + 20 + 20;
 

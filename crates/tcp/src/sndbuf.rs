@@ -2,12 +2,18 @@
 
 use crate::write_queue::WriteQueue;
 
-/// What an skb of the write queue takes besides payload: sk_buff (256) and a
-/// head of MAX_TCP_HEADER (320) + skb_shared_info (320), as counted in truesize.
-pub const SKB_OVERHEAD_BYTES: u64 = 896;
-/// tcp_sndbuf_expand(): what one MSS of 1460 is taken to need, a head rounded
-/// up to a power of two plus the sk_buff.
-const PER_SEGMENT_BYTES: u64 = 4096 + 256;
+/// sk_buff
+const SKB_BYTES: u64 = 256;
+/// MAX_TCP_HEADER and skb_shared_info.
+const HEAD_BYTES: u64 = 320 + 320;
+/// What an skb of the write queue takes besides payload, as counted in truesize.
+pub const SKB_OVERHEAD_BYTES: u64 = SKB_BYTES + HEAD_BYTES;
+
+/// tcp_sndbuf_expand(): what one segment is taken to need, a head rounded up to a power of two plus the sk_buff: 4,352 bytes
+/// of an MTU of 1500, 16,640 of one of 9001. Its MSS is without options.
+fn per_segment_bytes(mss_bytes: u64) -> u64 {
+    (mss_bytes + HEAD_BYTES).next_power_of_two() + SKB_BYTES
+}
 
 /// SOCK_MIN_SNDBUF
 const LEAST_BYTES: u64 = 2 * (2048 + 256);
@@ -183,9 +189,9 @@ impl SendBuffer {
         }
     }
 
-    /// tcp_sndbuf_expand(): room for `segs` segments, but no more than `most_bytes`.
-    pub fn expand(&mut self, segs: u64, most_bytes: u64) {
-        let wanted = segs * PER_SEGMENT_BYTES;
+    /// tcp_sndbuf_expand(): room for `segs` segments of an MSS, but no more than `most_bytes`.
+    pub fn expand(&mut self, segs: u64, mss_bytes: u64, most_bytes: u64) {
+        let wanted = segs * per_segment_bytes(mss_bytes);
         if wanted > self.limit_bytes && !self.locked {
             self.limit_bytes = wanted.min(most_bytes).max(self.limit_bytes);
         }
@@ -205,10 +211,10 @@ mod tests {
     #[test]
     fn a_buffer_that_was_asked_for_is_twice_as_large_and_does_not_grow() {
         let mut buffer = SendBuffer::new(16_384);
-        buffer.expand(10, 1 << 20);
-        assert_eq!(buffer.limit_bytes(), 10 * PER_SEGMENT_BYTES);
+        buffer.expand(10, 1460, 1 << 20);
+        assert_eq!(buffer.limit_bytes(), 10 * 4_352);
         buffer.ask_for(30_000);
-        buffer.expand(1_000, 4 << 20);
+        buffer.expand(1_000, 1460, 4 << 20);
         assert_eq!(buffer.limit_bytes(), 60_000);
         buffer.ask_for(1_000);
         assert_eq!(buffer.limit_bytes(), 4_608);
@@ -259,16 +265,23 @@ mod tests {
         assert!(!buffer.is_full());
     }
 
+    /// Source: Linux tcp_sndbuf_expand(), SKB_TRUESIZE() on x86-64.
+    #[test]
+    fn a_segment_takes_a_power_of_two_by_its_mss() {
+        let taken = [1408, 1409, 1460, 8961].map(per_segment_bytes);
+        assert_eq!(taken, [2_304, 4_352, 4_352, 16_640]);
+    }
+
     #[test]
     fn the_buffer_grows_up_to_the_most_and_never_shrinks() {
         let mut buffer = SendBuffer::new(50_000);
-        buffer.expand(10, 1 << 20);
+        buffer.expand(10, 1460, 1 << 20);
         assert_eq!(buffer.limit_bytes(), 50_000);
-        buffer.expand(20, 1 << 20);
+        buffer.expand(20, 1460, 1 << 20);
         assert_eq!(buffer.limit_bytes(), 20 * 4_352);
-        buffer.expand(90, 100_000);
+        buffer.expand(90, 1460, 100_000);
         assert_eq!(buffer.limit_bytes(), 100_000);
-        buffer.expand(90, 60_000);
+        buffer.expand(90, 1460, 60_000);
         assert_eq!(buffer.limit_bytes(), 100_000);
     }
 

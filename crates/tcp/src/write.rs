@@ -4,6 +4,7 @@ use knee_cc::{CcIn, Event, Op};
 
 use super::output::{Push, gso_max_bytes};
 use super::peer_window::PeerWindow;
+use super::segment::TIMESTAMPS_BYTES;
 use super::{Cx, Endpoint, State};
 
 /// tcp_xmit_size_goal(): how much a packet of the write queue takes.
@@ -139,8 +140,9 @@ impl Endpoint {
         };
         let segs = self.cc.snd_cwnd.max(10).max(self.board.reordering() + 1);
         let wanted = u64::from(factor) * u64::from(segs);
+        let mss_bytes = u64::from(cx.host.mss_bytes + TIMESTAMPS_BYTES);
         self.buffer
-            .expand(wanted, cx.host.settings.tcp_wmem_bytes[2]);
+            .expand(wanted, mss_bytes, cx.host.settings.tcp_wmem_bytes[2]);
     }
 
     /// tcp_slow_start_after_idle_check() and tcp_cwnd_restart()
