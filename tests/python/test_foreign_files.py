@@ -230,6 +230,7 @@ def test_of_a_fleet_each_snapshot_that_cannot_be_read_is_named(call: Call, tmp_p
     fleet.mkdir()
     for name, put in (("a", fifo), ("b", of_a_tib), ("c", device)):
         put(fleet / f"{name}.json")
+    assert call("snapshot", "--out", fleet / "d.json").code == 0
     with ending():
         ended = call("doctor", "--fleet", fleet)
     said = ended.out + ended.err
