@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::net::IpAddr;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use knee_units::cpus::Cpus;
+use nix::errno::Errno;
+use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
@@ -216,7 +218,10 @@ impl Program {
     pub fn stop(&mut self) -> Ended {
         let group = Pid::from_raw(-self.pid.as_raw());
         let asked = Instant::now();
-        let mut signal = Signal::SIGTERM;
+        // Once: to some programs a second one says not to end in order.
+        if self.ended.is_none() {
+            let _ = kill(group, Signal::SIGTERM);
+        }
         loop {
             if let Some(ended) = self.poll() {
                 let _ = kill(group, Signal::SIGKILL);
@@ -225,9 +230,8 @@ impl Program {
                 }
                 return ended;
             }
-            let _ = kill(group, signal);
             if asked.elapsed() > GRACE {
-                signal = Signal::SIGKILL;
+                let _ = kill(group, Signal::SIGKILL);
             }
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -277,9 +281,20 @@ fn close_others_at_exec() -> std::io::Result<()> {
             libc::CLOSE_RANGE_CLOEXEC,
         )
     };
-    match closed {
-        0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()),
+    if closed == 0 {
+        return Ok(());
+    }
+    match Errno::last() {
+        // Before Linux 5.11, and 5.9.
+        Errno::EINVAL | Errno::ENOSYS => {
+            let (most, _) = getrlimit(Resource::RLIMIT_NOFILE)?;
+            for fd in 3..most as RawFd {
+                // SAFETY: it changes a flag of a descriptor, where there is one.
+                unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
+            }
+            Ok(())
+        }
+        errno => Err(errno.into()),
     }
 }
 
