@@ -51,6 +51,19 @@ time.sleep(float(sys.argv[1]))
 server = socket.create_server((os.environ["KNEE_SERVER"], 7000))
 time.sleep(60)
 """
+BOTH_FAMILIES = """\
+import socket, time
+server = socket.create_server(("::", 7000), family=socket.AF_INET6, dualstack_ipv6=True)
+with server.accept()[0] as connection:
+    connection.sendall(bytes(2_000_000))
+time.sleep(60)
+"""
+READER = """\
+import os, socket
+with socket.create_connection((os.environ["KNEE_SERVER"], 7000)) as connection:
+    while connection.recv(65536):
+        pass
+"""
 CLIENT = """\
 import os, socket
 socket.create_connection((os.environ["KNEE_SERVER"], 7000)).close()
@@ -142,6 +155,18 @@ def test_a_client_waits_for_its_own_server_and_not_for_another(tmp_path: Path) -
     programs = tcpknee.open(tmp_path / "run").programs.arrow().to_pylist()
     clients = [row for row in programs if row["role"] == "client"]
     assert [row["exit_code"] for row in clients] == [0, 0]
+
+
+def test_a_server_of_both_families_is_seen(tmp_path: Path) -> None:
+    """It accepts sockets of IPv6, as iperf3, Go's and Java's servers do."""
+    (tmp_path / "server.py").write_text(BOTH_FAMILIES)
+    (tmp_path / "client.py").write_text(READER)
+    as_we_are = ["--programs-as-root"] if os.geteuid() == 0 else []
+    text = TWO_SERVERS.replace("FOLDER", str(tmp_path)).rpartition("[[flow]]")[0].replace("server.py 0", "server.py")
+    in_lab("run", scenario(tmp_path, text), "--out", "run", *as_we_are, cwd=tmp_path)
+    [flow] = tcpknee.open(tmp_path / "run").flows.arrow().to_pylist()
+    # As of the last sample before its end.
+    assert flow["bytes_acked"] > 1_900_000 and flow["goodput_bits_per_sec"] > 1e6, flow
 
 
 @pytest.mark.timed

@@ -281,11 +281,11 @@ impl<'a> Repetition<'a> {
     fn run(mut self, progress: &mut dyn FnMut(Moment) -> bool) -> Result<Output, KernelError> {
         let punctual = Punctual::request();
         self.sampler.realtime = punctual.granted;
-        let outcome = self.watch(progress);
+        let outcome = self.watch(progress).and_then(|()| self.last_sample());
         drop(punctual);
+        // Which takes its time.
         self.programs.stop();
-        outcome?;
-        self.finish()
+        self.finish(outcome?)
     }
 
     /// Until the duration is over or all work is done.
@@ -371,11 +371,17 @@ impl<'a> Repetition<'a> {
             .collect()
     }
 
-    /// The last sample, the reports, and the rows made of both.
-    fn finish(mut self) -> Result<Output, KernelError> {
+    /// What is there when the run ends, and when that was.
+    fn last_sample(&mut self) -> Result<u64, KernelError> {
         let now_ns = monotonic_ns();
+        self.sampler.book.end();
         self.sampler.sample(now_ns - self.start_ns, self.start_ns)?;
         self.watch_cpu(now_ns);
+        Ok(now_ns)
+    }
+
+    /// The reports, and the rows made of them and of the samples. The run ended at `now_ns`.
+    fn finish(mut self, now_ns: u64) -> Result<Output, KernelError> {
         self.stop
             .write(1)
             .map_err(KernelError::system("tell the lab's processes to end"))?;

@@ -16,7 +16,7 @@ use crate::limits::Limits;
 use crate::repetition::Id;
 use crate::sample;
 use crate::{Addresses, FIRST_PORT, Lab};
-use knee_traffic::{Flow, Shared};
+use knee_traffic::{Flow, Progress, Shared};
 
 /// Both ends of a connection, the sender's first.
 pub type Ends = [(IpAddr, u16); 2];
@@ -90,6 +90,8 @@ pub struct Book {
     addresses: Vec<Addresses>,
     external: HashMap<Ends, usize>,
     measuring: bool,
+    /// What each flow of ours had read when the run ended, before its generators did.
+    read_at_end: Option<Vec<u64>>,
 }
 
 impl Sampler {
@@ -124,8 +126,9 @@ impl Sampler {
         self.late_us
             .add(began_ns.saturating_sub(start_ns + t_ns) / 1_000);
         self.count += 1;
-        const RECEIVERS: Question = Question::of(Family::V4, CONNECTED, Extensions::MEMORY);
-        const SENDERS: Question = Question::of(Family::V4, CONNECTED, Extensions::ALL);
+        // What a program's listener of both families accepts is a socket of IPv6.
+        const RECEIVERS: Question = Question::of(Family::Both, CONNECTED, Extensions::MEMORY);
+        const SENDERS: Question = Question::of(Family::Both, CONNECTED, Extensions::ALL);
         self.receivers
             .dump(&RECEIVERS, |diag| {
                 self.book.take_receiver(&diag);
@@ -174,11 +177,13 @@ impl Book {
             addresses,
             external: HashMap::new(),
             measuring: false,
+            read_at_end: None,
         }
     }
 
     /// The flow that a socket belongs to; a program's new one gets the next number.
     fn find(&mut self, ends: Ends) -> Option<usize> {
+        let ends = ends.map(|(address, port)| (address.to_canonical(), port));
         let [(own, port), (_, far_port)] = ends;
         let ours = match (port, far_port) {
             (SERVICE_PORT, port) | (port, SERVICE_PORT) => port.checked_sub(FIRST_PORT),
@@ -281,13 +286,23 @@ impl Book {
     /// What the far application has read: our own applications tell; of a
     /// program's, what its host has acknowledged.
     pub fn bytes_read(&self, index: usize, info: &TcpInfo<'_>) -> u64 {
-        match self.flows.get(index) {
-            Some(flow) => {
-                let progress = self.shared.get(flow.number);
-                progress.bytes_read.load(Ordering::Relaxed)
-            }
-            None => info.bytes_acked().unwrap_or(0),
+        let Some(flow) = self.flows.get(index) else {
+            return info.bytes_acked().unwrap_or(0);
+        };
+        let progress = self.shared.get(flow.number);
+        match &self.read_at_end {
+            Some(read) if Progress::when(&progress.completed_ns).is_none() => read[index],
+            _ => progress.bytes_read.load(Ordering::Relaxed),
         }
+    }
+
+    /// The run is over: what generators still read does not count, but for the end of a transfer.
+    pub fn end(&mut self) {
+        let read = |flow: &Flow| {
+            let progress = self.shared.get(flow.number);
+            progress.bytes_read.load(Ordering::Relaxed)
+        };
+        self.read_at_end = Some(self.flows.iter().map(read).collect());
     }
 
     /// The steady part begins with what the last samples saw.
