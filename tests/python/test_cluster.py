@@ -204,6 +204,19 @@ def test_a_place_that_is_not_shared_is_refused_before_the_first_unit(tmp_path: P
     assert not (tmp_path / "run").exists()
 
 
+def test_a_run_is_replaced_once_the_workers_are_found_good(tmp_path: Path, on: Dask) -> None:
+    (tmp_path / "small.toml").write_text(SMALL)
+    words = ("run", "small.toml", "--out", "run", "-q")
+    assert knee(*words, cwd=tmp_path).code == 0
+    before = {file: file.read_bytes() for file in (tmp_path / "run").iterdir()}
+    words = (*words, "--force", "--cluster", on.address)
+    assert knee(*words, "--parts", "memory://parts", cwd=tmp_path).code == 2
+    assert {file: file.read_bytes() for file in (tmp_path / "run").iterdir()} == before
+    assert knee(*words, cwd=tmp_path).code == 0
+    assert sessions(tmp_path / "run")[0]["cluster"] == on.address
+    assert sorted((tmp_path / "run").iterdir()) == sorted(before)
+
+
 def test_workers_of_another_version_or_without_tcpknee_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on: Dask
 ) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ import pytest
 
 from support import Ended, cell, refused
 from tcpknee.datasets.dataset import Dataset
-from tcpknee.errors import MissingTable, RunFolderError
-from tcpknee.runs import api, manifest, tables
+from tcpknee.errors import EngineError, MissingTable, RunFolderError
+from tcpknee.runs import api, engines, manifest, tables
 from tcpknee.runs.folder import RunFolder, Written, next_free
 from tcpknee.runs.results import Run
 
@@ -193,7 +194,9 @@ def test_force_replaces_a_run_and_leaves_what_is_beside_it(tmp_path: Path) -> No
     with pytest.raises(RunFolderError, match="already holds a run"):
         RunFolder.create(folder.path)
     again = RunFolder.create(folder.path, force=True)
-    assert again.parts() == []
+    assert again.parts() == [] and any((folder.path / "parts").iterdir())
+    again.begin()
+    assert again.parts() == [] and not (folder.path / "parts").exists() and not (folder.path / "run.json").exists()
     assert (folder.path / "notes.md").read_text() == "mine"
 
 
@@ -203,6 +206,7 @@ def test_a_run_that_is_taken_back_takes_nothing_of_others_with_it(tmp_path: Path
     if force:
         RunFolder.create(path).write_json(META)
     folder = RunFolder.create(path, force=force)
+    folder.begin()
     folder.write_json(META)
     theirs = [path / name for name in ("notes", "notes/thesis.tex", "parts/notes.md", "output", "output/mine.txt")]
     for name in ("notes", "parts", "output"):
@@ -250,6 +254,29 @@ def test_going_on_with_a_run_that_ends_before_its_first_repetition_removes_nothi
     with pytest.raises(KeyboardInterrupt):
         api.run(out=path, resume=True)
     assert sorted(path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("error", [EngineError("no such host"), KeyboardInterrupt()])
+def test_a_run_that_cannot_begin_leaves_the_one_that_it_would_replace(
+    tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch, call: Callable[..., Ended], error: BaseException
+) -> None:
+    @contextmanager
+    def refuses(*_: object) -> Iterator[None]:
+        raise error
+        yield
+
+    words = ("run", str(small), "--out", "run", "-q")
+    assert call(*words).code == 0
+    before = {file: file.read_bytes() for file in (tmp_path / "run").iterdir()}
+    engine = engines.of
+    monkeypatch.setattr(engines, "of", refuses)
+    ended = call(*words, "--force")
+    assert ended.code == (2 if isinstance(error, EngineError) else 130)
+    assert isinstance(error, EngineError) or "the run in run is as it was" in ended.err
+    assert {file: file.read_bytes() for file in (tmp_path / "run").iterdir()} == before
+    monkeypatch.setattr(engines, "of", engine)
+    assert call(*words, "--force").code == 0
+    assert (tmp_path / "run" / "run.json").read_bytes() != before[tmp_path / "run" / "run.json"]
 
 
 def test_two_processes_do_not_write_to_one_folder(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -115,7 +115,8 @@ class Beside:
 def _run(job: Job, options: Options, out: Path) -> Run:
     engine = options.engines[0]
     own = _has_own(engine, options)
-    with interruptible(out, command=_goes_on_by(job, replace(options, kernel=()) if own else options)):
+    again = _goes_on_by(job, replace(options, kernel=()) if own else options)
+    with interruptible(out, command=again, replaces=options.force):
         return api.run_text(
             compose.without_kernels(job.text) if own else job.text,
             job.file,
@@ -241,19 +242,25 @@ def _goes_on_by(job: Job, options: Options) -> list[str] | None:
 
 
 @contextmanager
-def interruptible(out: Path, kept: str = "run.json", command: Sequence[str] | None = ("knee", "run")) -> Iterator[None]:
+def interruptible(
+    out: Path, kept: str = "run.json", command: Sequence[str] | None = ("knee", "run"), *, replaces: bool = False
+) -> Iterator[None]:
     """Ctrl-C and SIGTERM end it after what is finished has been saved, and say how to go on, with which command.
 
-    A file like `kept`, a pattern, is in the folder when something is. `command`: None where none goes on."""
+    A file like `kept`, a pattern, is in the folder when something is. `command`: None where none goes on. `replaces`:
+    the folder may hold an earlier run until this one begins."""
 
     def terminate(number: int, frame: FrameType | None) -> None:
         raise Terminated
 
+    earlier = _written(out) if replaces else None
     before = signal.signal(signal.SIGTERM, terminate)
     try:
         yield
     except KeyboardInterrupt as stop:
-        if any(out.glob(kept)):
+        if earlier is not None and _written(out) == earlier:
+            say.warn(f"Interrupted before it began; the run in {out} is as it was.")
+        elif any(out.glob(kept)):
             how = "it cannot be gone on with, because a folder does not decide which algorithm's file is compiled here"
             if command is not None:
                 how = "go on with: " + provenance.command_line(*command, "--resume", "--out", str(out))
@@ -263,6 +270,14 @@ def interruptible(out: Path, kept: str = "run.json", command: Sequence[str] | No
         raise SystemExit(143 if isinstance(stop, Terminated) else 130) from None
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _written(out: Path) -> tuple[int, int] | None:
+    """What tells the `run.json` of a folder from one written later; None: there is none."""
+    with suppress(OSError):
+        found = (out / "run.json").stat()
+        return found.st_ino, found.st_mtime_ns
+    return None
 
 
 def _words(name: str, value: str | int | bool) -> list[str]:

@@ -521,7 +521,9 @@ def _run_in_memory(job: Job, meta: dict[str, Any], workers: int, watcher: Watche
     session, began = manifest.session(workers), time.monotonic()
     looks = looking.Looking(job.ending, job.scenario.cells)
     try:
-        failures = _execute(job, meta["engine"], keys, 0, parts.__setitem__, workers, watcher, looks=looks)
+        failures = _execute(
+            job, meta["engine"], keys, 0, parts.__setitem__, workers, watcher, begin=lambda: None, looks=looks
+        )
     finally:
         session |= {"hosts": _of_hosts(job, watcher)} if job.told else {}
     if failures:
@@ -575,13 +577,15 @@ def _execute(
     watcher: Watcher,
     on: Cluster | None = None,
     *,
+    begin: Callable[[], None],
     looks: looking.Looking,
 ) -> dict[Key, AlgorithmFailed]:
     """Runs the repetitions of `keys` beside `kept` that are there already, until `looks` ends it; the tables of each
-    go to `take`. Returns those that an algorithm from a file ended."""
+    go to `take`. `begin` is called once the engine is ready. Returns those that an algorithm from a file ended."""
     with ExitStack() as stack:
         with watcher.phase(engines.PREPARING[name]):
             chosen = stack.enter_context(engines.of(name, job))
+        begin()
         expectation = (
             on.words
             if on
@@ -632,7 +636,8 @@ def _run_in_folder(
         return _fill(job, meta, folder, workers, watcher, on, parts)
     finally:
         try:
-            if not folder.parts() and not (out / "flows.parquet").exists() and not (out / calls.FOLDER).exists():
+            holds = folder.parts() or (out / "flows.parquet").exists() or (out / calls.FOLDER).exists()
+            if folder.replaces or not holds:
                 folder.discard()
         finally:
             folder.unlock()
@@ -686,11 +691,15 @@ def _fill(
         meta |= {"ending": looks.told()}
         for key in kept:
             looks.take(key, folder.read_part(key, looking.TABLES))
-    folder.write_json({**meta, "sessions": sessions})
+
+    def begin() -> None:
+        folder.begin(on.place if on else "")
+        folder.write_json({**meta, "sessions": sessions})
+
     failures: dict[Key, AlgorithmFailed] = {}
     try:
         take = folder.keep_part if job.parts else folder.write_part
-        failures = _execute(job, name, missing, len(kept), take, workers, watcher, on, looks=looks)
+        failures = _execute(job, name, missing, len(kept), take, workers, watcher, on, begin=begin, looks=looks)
         if job.ending:
             meta |= {"ending": looks.told()}
     except EngineError as error:
@@ -700,8 +709,11 @@ def _fill(
     finally:
         done = folder.parts()
         session |= {"wall_sec": round(time.monotonic() - began, 3), "repetitions": len(done) - len(kept)}
+        if folder.replaces and on:
+            on.close()
         if job.told:
             session["hosts"] = _of_hosts(job, watcher)
+        if job.told and not folder.replaces:
             folder.write_hosts(job.told)
         if done:
             with watcher.phase("Merging the tables"):

@@ -94,6 +94,11 @@ class Cluster:
         )
         return {"cluster": self.address, **({} if store.is_within(out, url) else {"parts": url})}
 
+    @property
+    def place(self) -> str:
+        """The URL of where this session's workers write."""
+        return self._store.url
+
     def _check_workers(self, parts: store.Store) -> None:
         expected = store.build()
         try:

@@ -74,24 +74,36 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._is_new = False
+        self.replaces = False
+        """It still holds the run that `begin` clears."""
         self._held: _core.Folder | None = None
         self._lock: _core.Lock | None = None
 
     @staticmethod
     def create(path: Path, *, force: bool = False) -> RunFolder:
-        """A fresh folder; an earlier run in it goes only with `force`, and anything else in it is never touched."""
+        """A fresh folder. With `force` it may hold an earlier run, which goes when this one begins; anything else in
+        it is never touched."""
         try:
-            present = path.exists()
             _check_free(path, force)
             folder = RunFolder(path)
             folder._held = _core.Folder(path)
             folder.lock()
-            folder._is_new = True
-            if present:
-                folder._clear()
+            folder.replaces = (path / "run.json").is_file()
+            folder._is_new = not folder.replaces
         except OSError as error:
             raise cannot_write(path, error) from None
         return folder
+
+    def begin(self, place: str = "") -> None:
+        """Clears the run that this one replaces, now that nothing can keep this one from its first repetition. `place`:
+        where a cluster's workers write, which stays. Raises `RunFolderError`."""
+        if not self.replaces:
+            return
+        try:
+            self._clear(place)
+        except OSError as error:
+            raise cannot_write(self.path, error) from None
+        self.replaces, self._is_new = False, True
 
     @staticmethod
     def open(path: Path) -> RunFolder:
@@ -178,7 +190,9 @@ class RunFolder:
         return self.path / "output"
 
     def parts(self) -> list[Key]:
-        """Repetitions kept, in the order of the matrix."""
+        """Repetitions kept of this run, in the order of the matrix."""
+        if self.replaces:
+            return []
         try:
             found = [_PART.fullmatch(file.name) for file in (self.path / PARTS).iterdir()]
         except FileNotFoundError:
@@ -238,19 +252,24 @@ class RunFolder:
         with suppress(OSError, RunFolderError):
             self._remove_parts()
 
-    def _remove_parts(self) -> None:
+    def _remove_parts(self, place: str = "") -> None:
         folder = self._writing.open_folder(PARTS)
         if folder is not None and any(name.startswith("tcpknee-") for name in folder.names()):
             from . import store
 
-            for place in store.within(self.path):
-                place.remove()
+            for one in store.within(self.path):
+                if one.url != place:
+                    one.remove()
         self._remove_below(PARTS, _PART_FILE)
 
     def discard(self) -> None:
         """Takes back a run that this process began and of which nothing was finished. What was not written by a run
         stays, and so does a run that an earlier session began."""
-        if self._is_new:
+        if self.replaces:
+            # Of a cluster that could not begin.
+            with suppress(OSError, RunFolderError):
+                self._writing.remove_empty(PARTS)
+        elif self._is_new:
             with suppress(OSError, RunFolderError):
                 self._clear()
         self.unlock()
@@ -258,9 +277,9 @@ class RunFolder:
             with suppress(OSError):
                 self.path.rmdir()
 
-    def _clear(self) -> None:
-        """Removes what a run wrote here, and nothing else."""
-        self._remove_parts()
+    def _clear(self, place: str = "") -> None:
+        """Removes what a run wrote here, and nothing else. A `place` of a cluster's workers stays."""
+        self._remove_parts(place)
         self._remove_below(self.output.name, _OUTPUT_FILE)
         for name in ("run.json", *OF_HOSTS.values(), *(f"{name}.parquet" for name in tables.NAMES)):
             self._writing.remove(name)
