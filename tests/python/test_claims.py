@@ -337,6 +337,28 @@ def test_a_claim_that_does_not_hold_ends_with_exit_code_1(
     assert "1 Gbit/s" in ended.out
 
 
+@pytest.mark.parametrize("began", [True, False])
+def test_claims_interrupted_before_the_first_verdict_are_gone_on_with_by_what_is_said(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, began: bool
+) -> None:
+    def interrupted(claim: Claim, form: judging.Form, out: Path, **_: object) -> None:
+        if began:
+            (out / claim.id).mkdir(parents=True)
+            (out / claim.id / "run.json").write_text("{}")
+        raise KeyboardInterrupt
+
+    words = ("gallery", "--only", "per-namespace-choice", "--out", "g", "-q")
+    real = judging.judge
+    monkeypatch.setattr(judging, "judge", interrupted)
+    ended = call(*words)
+    assert ended.code == 130
+    again = "go on with: knee gallery --only per-namespace-choice --resume --out g\n"
+    assert (again in ended.err, (tmp_path / "g").exists()) == (began, began), ended.err
+    monkeypatch.setattr(judging, "judge", real)
+    ended = call(*words, *(["--resume"] if began else []))
+    assert ended.code == 0, ended.err
+
+
 def test_what_is_asked_wrongly_is_refused(call: Call, tmp_path: Path) -> None:
     for words, said in (
         (["--only", "loss-1.6"], 'Did you mean "loss-1.5"?'),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,13 +107,13 @@ def _claims(only: Sequence[str], options: Options, *, quick: bool, seed: int | N
     if resume and options.out is None:
         raise running.no_folder("gallery", "gallery")
     out = options.out or next_free(running.RUNS, "gallery")
-    holds = (out / "verdicts").exists()
+    holds = (out / judging.VERDICTS).exists()
     if holds and not resume:
         raise RunFolderError(f"{out}: already holds claims. Finish them with --resume, or choose another --out.")
     if resume and not holds:
         raise RunFolderError(f"{out}: holds no claims to go on with. Leave out --resume, or name the folder that does.")
     results = []
-    with running.interruptible(out, "*/*.json", _command(only, form)):
+    with running.interruptible(out, judging.VERDICTS, _command(only, form)), _begun(out):
         for number, claim in enumerate(chosen, 1):
             if not options.quiet:
                 say.warn(f"Claim {number} of {len(chosen)}: {claim.id}")
@@ -135,6 +136,30 @@ def _claims(only: Sequence[str], options: Options, *, quick: bool, seed: int | N
         say.lines(_lines(chosen, results))
         say.lines(["", f"JSON: {path}"])
     return 0 if all(result.holds for result in results) else 1
+
+
+@contextmanager
+def _begun(out: Path) -> Iterator[None]:
+    """Makes a folder known as one of claims before the first has its verdict. Where nothing came of them, it is taken
+    back. Raises RunFolderError."""
+    from tcpknee import _core
+    from tcpknee.validation.claims import judging
+    from tcpknee.writing import cannot_write
+
+    try:
+        folder = _core.Folder(out)
+        folder.folder(judging.VERDICTS)
+    except OSError as error:
+        raise cannot_write(out, error) from None
+    try:
+        yield
+    except BaseException:
+        if not any(out.glob("*/*")):
+            with suppress(OSError, RunFolderError):
+                folder.remove_empty(judging.VERDICTS)
+                if folder.made:
+                    out.rmdir()
+        raise
 
 
 def _in_folder(

@@ -30,6 +30,9 @@ from .claim import ENGINES, EQUIVALENT, Alike, Claim, OnKernel
 REPRODUCED, PARTLY, NOT_REPRODUCED, UNDECIDED = "reproduced", "partly", "not reproduced", "undecided"
 NOT_TESTABLE = "not testable here"
 
+VERDICTS = "verdicts"
+"""The folder of the verdicts, in that of claims."""
+
 
 @dataclass(frozen=True)
 class Form:
@@ -245,7 +248,7 @@ def _result(
 
 
 def _place(claim: Claim, out: Path) -> Path:
-    return out / "verdicts" / f"{claim.id}.json"
+    return out / VERDICTS / f"{claim.id}.json"
 
 
 def kept(claim: Claim, form: Form, out: Path) -> Result | None:
