@@ -307,6 +307,16 @@ def test_a_resumed_claim_is_taken_as_it_is_unless_its_file_or_form_has_changed(
     assert ran
 
 
+@pytest.mark.parametrize("other", [judging.Form(), judging.Form(seed=7, bpf=True), judging.Form(seed=7, quick=True)])
+def test_a_verdict_is_of_one_seed_and_form(
+    little: Callable[..., judging.Result], tmp_path: Path, other: judging.Form
+) -> None:
+    asked, claim = judging.Form(seed=7), Claim("little", "D", "", "")
+    little(HOLDS, form=asked)
+    assert judging.kept(claim, asked, tmp_path / "out") is not None
+    assert judging.kept(claim, other, tmp_path / "out") is None
+
+
 def test_claims_are_told_and_written(call: Call, tmp_path: Path) -> None:
     ended = call("gallery", "--only", "ss-old-and-new,per-namespace-choice", "--quick", "--out", "g", "-q")
     assert ended.code == 0, ended.err

@@ -49,13 +49,15 @@ class Result:
     """What came of a claim. `found` has each thing that must hold: `assert`, `verdict` and `detail`. `ours` are values
     of ours with their intervals, as (label, text), `published` the article's figures beside ours as `--json` of a run
     has them. `why` gives the reason of a verdict that is not "reproduced". `needed`: about so many repetitions would
-    decide what is undecided; None where that cannot be told. `sha256` is that of what was run: the scenario's file, or
-    the check's."""
+    decide what is undecided; None where that cannot be told. `seed_asked`: that of the form. `sha256` is that of what
+    was run: the scenario's file, or the check's."""
 
     id: str
     engine: str
     seed: int
+    seed_asked: int | None
     quick: bool
+    bpf: bool
     verdict: str
     found: Sequence[Mapping[str, Any]]
     ours: Sequence[Sequence[str]]
@@ -233,7 +235,9 @@ def _result(
         id=claim.id,
         engine=form.engine,
         seed=int(run.meta["seed"]) if run else form.seed or 1,
+        seed_asked=form.seed,
         quick=form.quick,
+        bpf=form.bpf,
         verdict=verdict,
         found=[{"assert": one.assertion, "verdict": one.verdict, "detail": one.detail} for one in outcomes],
         ours=[list(pair) for pair in ours],
@@ -255,7 +259,7 @@ def kept(claim: Claim, form: Form, out: Path) -> Result | None:
     """The verdict that the folder `out` holds of a claim, if it has the same form and digest."""
     with suppress(OSError, ValueError, TypeError, RunFolderError):
         found = Result(**reading.json_of(_place(claim, out)))
-        same = (found.engine, found.quick, found.sha256) == (form.engine, form.quick, sha256(claim, form.engine))
-        if same and form.seed in (None, found.seed) and found.engine_version == provenance.engine_version():
+        same = Form(found.engine, found.seed_asked, found.quick, found.bpf) == form
+        if same and found.sha256 == sha256(claim, form.engine) and found.engine_version == provenance.engine_version():
             return found
     return None
