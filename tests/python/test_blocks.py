@@ -278,6 +278,17 @@ def test_a_budget_is_kept(rows: Callable[[int, int, float], pa.Table]) -> None:
     assert ending.text(meta) == "Ended after 4 blocks of up to 60: the budget of bytes is used up."
 
 
+def test_a_block_that_an_earlier_session_began_is_finished(rows: Callable[[int, int, float], pa.Table]) -> None:
+    looks = _looked(Ending(budget="9MB"), rows, 1.0, 0.1)
+    last = next(key for key in looks.kept if key[1] == 3)
+    again = Looking(Ending(budget="8MB"), CELLS)
+    for key, found in looks.kept.items():
+        if key != last:
+            again.take(key, found)
+    assert list(again.blocks(pool.order(2, 60, again.kept, seed=1))) == [[last]]
+    assert again.by == "bytes"
+
+
 def test_a_budget_counts_what_measuring_the_path_sends(
     rows: Callable[[int, int, float], pa.Table], tmp_path: Path
 ) -> None:

@@ -1,8 +1,9 @@
 """A run in real time that may end before its last repetition, looked at after each block.
 
-A block is a repetition of every cell. It is begun when the longest so far still fits the budget, and then finished, so
-that what is compared has as many repetitions. What was decided while one looked has intervals that allow for it
-(`evidence.stats.while_looking`); a budget decides nothing by what was measured, and leaves intervals as they are.
+A block is a repetition of every cell. It is begun when the longest so far still fits the budget, and then finished, if
+need be by a later session, so that what is compared has as many repetitions. What was decided while one looked has
+intervals that allow for it (`evidence.stats.while_looking`); a budget decides nothing by what was measured, and leaves
+intervals as they are.
 """
 
 from __future__ import annotations
@@ -87,9 +88,10 @@ class Looking:
         self._sent_bytes[key[1]] += (pc.sum(found["flows"]["bytes_sent"]).as_py() or 0) + round(path_bytes)
 
     def blocks(self, keys: Iterable[Key]) -> Iterator[list[Key]]:
-        """What to run next, until one ends it."""
-        for _, block in groupby(keys, key=lambda key: key[1]):
-            self.by = self._why()
+        """What to run next, until one ends it. A block that an earlier session began is run in any case."""
+        begun = {rep for _, rep in self.kept}
+        for rep, block in groupby(keys, key=lambda key: key[1]):
+            self.by = "repeat" if rep in begun else self._why()
             if self.by != "repeat":
                 return
             time.sleep(self._pause_sec)
