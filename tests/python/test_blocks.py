@@ -342,6 +342,33 @@ def test_what_cannot_end_a_run_is_refused(asked: Ending, engine: str, repeat: in
     assert words in str(error.value)
 
 
+def test_what_a_run_was_begun_with_holds_where_a_later_session_asks_for_nothing_else() -> None:
+    begun = Ending(until_decided=True, budget="10min", pause="1s")
+    assert Ending().over(begun) == begun and begun.over(Ending()) == begun
+    assert Ending(budget="20min").over(begun) == Ending(until_decided=True, budget="20min", pause="1s")
+    assert Ending(pause="2s").over(begun) == Ending(until_decided=True, budget="10min", pause="2s")
+
+
+def test_a_resumed_run_keeps_the_rest_of_its_ending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "in_real_time", lambda name: True)
+    monkeypatch.setattr(engines, "default_workers", lambda name: 1)
+    text = 'duration = "300ms"\nrepeat = 16\n[path]\nrate = "20Mbit/s"\nrtt = "10ms"\n[[flow]]\nalgorithm = "cubic"\n'
+    executed = pool.execute
+
+    def interrupted(engine: Any, keys: list[tuple[int, int]], *words: Any, **named: Any) -> Any:
+        if keys[0][1] == 1:
+            raise KeyboardInterrupt
+        return executed(engine, keys, *words, **named)
+
+    monkeypatch.setattr(Looking, "take", lambda *_: None)
+    monkeypatch.setattr(pool, "execute", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        api.run(text, out=tmp_path / "run", until_decided=True, budget="1h")
+    monkeypatch.setattr(pool, "execute", executed)
+    told = api.run(out=tmp_path / "run", resume=True, budget="2MB").meta["ending"]
+    assert (told["until_decided"], told["budget"]) == (True, "2MB")
+
+
 def test_budgets_are_read() -> None:
     assert Ending(budget="10min,5GB").most == (600.0, 5e9)
     assert Ending(budget="1.5GiB").most == (None, 1.5 * 2**30)

@@ -625,12 +625,13 @@ def _run_in_folder(
     parts: str | None = None,
 ) -> Run:
     folder = _take_up(meta, out) if resume else RunFolder.create(out, force=force)
-    if resume:
-        begun = folder.read_json()
-        meta = {**meta, **{name: begun[name] for name in ("file", "command", "sessions")}}
-        if not job.ending:
-            job = replace(job, ending=Ending.of_stored(begun.get("ending")))
     try:
+        if resume:
+            begun = folder.read_json()
+            meta = {**meta, **{name: begun[name] for name in ("file", "command", "sessions")}}
+            job = replace(job, ending=job.ending.over(Ending.of_stored(begun.get("ending"))))
+            scenario = job.scenario
+            looking.check(job.ending, meta["engine"], scenario.cells, scenario.repeat, len(scenario.expects))
         streams = folder if meta["engine"] == "sim" and on is None and not job.scenario.algorithm_files else None
         job = replace(job, output=folder.output, parts=streams)
         return _fill(job, meta, folder, workers, watcher, on, parts)

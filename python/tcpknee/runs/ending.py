@@ -29,6 +29,11 @@ class Ending:
         """As `run.json` has it."""
         return Ending(found["until_decided"], found["budget"], found.get("pause", "")) if found else Ending()
 
+    def over(self, begun: Ending) -> Ending:
+        """For a run that was begun with another: what is asked now, where it says something. What was to be decided
+        stays so, because somebody has looked."""
+        return Ending(self.until_decided or begun.until_decided, self.budget or begun.budget, self.pause or begun.pause)
+
     @property
     def pause_sec(self) -> float:
         """Raises `UsageError`."""
