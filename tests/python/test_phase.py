@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tcpknee
+from tcpknee.errors import AlgorithmFailed
 from tcpknee.runs import differences_text, doubts, phase
 from tcpknee.runs.pool import Watcher
 
@@ -82,6 +83,21 @@ def test_a_cell_that_may_have_a_phase_is_repeated_once_with_late_hosts(
     assert list(differences_text.doubted(tcpknee.diff(run, run))) == [f"{said}."]
     beside = tcpknee.diff(run, late, ["sender.noise"])
     assert list(differences_text.doubted(beside)) == [f"{beside.names[0]}: {said}."]
+
+
+def test_an_algorithm_that_fails_with_late_hosts_alone_costs_no_result(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise AlgorithmFailed("two.toml: cell 0, repetition 0 (seed 1): mine divides by zero in undo_cwnd, at 1 s")
+
+    monkeypatch.setattr(phase.Late, "run_cell", fails)
+    run = tcpknee.run(TWO, out=tmp_path / "run")
+    assert run.meta["status"] == "complete" and "failed" not in run.meta
+    assert run.meta["cells"][0]["cautions"] == [
+        "whether the shares depend on the phase is not known: where hosts are late by 0.600 ms in the mean, half a "
+        "packet's time, mine divides by zero in undo_cwnd, at 1 s"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tcpknee import _core, human
+from tcpknee.errors import AlgorithmFailed
 from tcpknee.evidence import stats
 
-from . import pool, tables
+from . import calls, pool, tables
 from .arrays import numbers
 
 if TYPE_CHECKING:
@@ -59,20 +60,18 @@ def late_hosts(scenario: _core.Scenario, text: str, file: str) -> Iterator[Late]
         yield Late(scenario, engine.run_late)
 
 
-RunLate = Callable[[Sequence[pool.Key]], Mapping[pool.Key, "pa.Table"]]
-"""Runs units with late hosts and returns the flows of each."""
+RunLate = Callable[[Sequence[pool.Key]], Mapping[pool.Key, "pa.Table | AlgorithmFailed"]]
+"""Runs units with late hosts and returns the flows of each, or how an algorithm from a file ended it."""
 
 
 def pooled(job: Job, workers: int) -> RunLate:
     """Runs them on this host."""
 
-    def run(keys: Sequence[pool.Key]) -> Mapping[pool.Key, pa.Table]:
+    def run(keys: Sequence[pool.Key]) -> Mapping[pool.Key, pa.Table | AlgorithmFailed]:
         late: dict[pool.Key, pa.Table] = {}
         with late_hosts(job.scenario, job.text, job.file) as engine:
             failures = pool.execute(engine, keys, late.__setitem__, cancel=_core.Cancel(), workers=workers)
-        for failure in failures.values():
-            raise failure
-        return late
+        return {**late, **failures}
 
     return run
 
@@ -91,11 +90,18 @@ def cautions(run: Run, run_late: RunLate, watcher: pool.Watcher) -> dict[int, st
     columns = [numbers(run.flows[name]) for name in ("cell", "rep", "goodput_bits_per_sec")]
     found = {}
     for cell, about in chosen.items():
+        of_late, noise_ns = late[cell, 0], about["phase_noise_ns"]
+        if isinstance(of_late, AlgorithmFailed):
+            found[cell] = (
+                f"whether the shares depend on the phase is not known: where hosts are late by {_mean(noise_ns)}, "
+                f"{calls.words(of_late)}"
+            )
+            continue
         _, reps, goodput = (column[columns[0] == cell] for column in columns)
         usual = np.array([_shares(goodput[reps == rep]) for rep in np.unique(reps)])
-        shares = _shares(numbers(late[cell, 0]["goodput_bits_per_sec"]))
-        names = [about["flows"][group]["name"] for group in late[cell, 0]["group"].to_pylist()]
-        text = _judge(usual, shares, names, about["phase_noise_ns"])
+        shares = _shares(numbers(of_late["goodput_bits_per_sec"]))
+        names = [about["flows"][group]["name"] for group in of_late["group"].to_pylist()]
+        text = _judge(usual, shares, names, noise_ns)
         if text:
             found[cell] = text
     return found
@@ -111,12 +117,15 @@ def _judge(usual: Shares, late: Shares, names: Sequence[str], noise_ns: int) -> 
     flow = int(beyond.round(9).argmax())
     if beyond[flow] <= 0:
         return ""
-    noise = human.quantity("time", noise_ns / 1e3)
     return (
         f"the shares depend on the phase: {names[flow]} (flow {flow}) has {mean[flow]:.2f} of the goodput, and "
-        f"{late[flow]:.2f} where hosts are late by {noise} in the mean, half a packet's time; set sender.noise and "
+        f"{late[flow]:.2f} where hosts are late by {_mean(noise_ns)}; set sender.noise and "
         "receiver.noise, or path.jitter, to have figures that do not"
     )
+
+
+def _mean(noise_ns: int) -> str:
+    return f"{human.quantity('time', noise_ns / 1e3)} in the mean, half a packet's time"
 
 
 def _shares(goodput: npt.NDArray[np.float64]) -> Shares:
