@@ -25,6 +25,7 @@ from tcpknee import _core
 from tcpknee.errors import ClusterError, RunFolderError, TcpkneeError, UsageError
 from tcpknee.runs import api, cluster, engines, phase, pool, store, tables, units
 from tcpknee.runs.job import Job
+from test_isolated import BAD, PATH
 
 LONG = """\
 title = "Long enough for somebody to die"
@@ -118,6 +119,22 @@ def test_units_with_late_hosts_are_run_there_too(tmp_path: Path, on: Dask) -> No
         there = found.run_late(keys)
     here = phase.pooled(job, 2)(keys)
     assert all(there[key].equals(here[key]) for key in keys)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_an_algorithms_file_that_fails_ends_its_own_repetitions_alone(tmp_path: Path, on: Dask) -> None:
+    (tmp_path / "bad.c").write_text(BAD.replace("DO_IT", "*(volatile u32 *)8 = 1"))
+    (tmp_path / "s.toml").write_text(PATH + "bad.after = [0, 40]\n")
+    one = knee("run", "s.toml", "--out", "one", "-q", cwd=tmp_path)
+    many = knee("run", "s.toml", "--out", "many", "--cluster", on.address, "-q", cwd=tmp_path)
+    assert (one.code, many.code) == (1, 1), many.err
+    assert "--call many/calls/2-0.json" in many.err
+    failed = [json.loads((tmp_path / name / "run.json").read_text())["failed"] for name in ("one", "many")]
+    assert failed[0] == failed[1] and [(entry["cell"], entry["rep"]) for entry in failed[1]] == [(2, 0), (2, 1)]
+    calls = [(tmp_path / name / "calls" / "2-0.json").read_bytes() for name in ("one", "many")]
+    assert calls[0] == calls[1]
+    assert tables_of(tmp_path / "one") == tables_of(tmp_path / "many")
+    assert not list((tmp_path / "many" / "parts").glob("tcpknee-*"))
 
 
 def test_calls_of_a_function_return_in_order_and_their_errors_say_whose_they_are(

@@ -594,8 +594,7 @@ def _execute(
         watcher.start(job.scenario.title, len(keys) + kept, kept, expectation)
         try:
             if on:
-                on.run(keys, take, watcher)
-                return {}
+                return on.run(keys, take, watcher)
             cancel = _core.Cancel()
             if not job.ending:
                 return pool.execute(chosen, keys, take, cancel=cancel, workers=workers, watcher=watcher)
@@ -720,6 +719,11 @@ def _fill(
             with watcher.phase("Merging the tables"):
                 told = manifest.repetitions(name, folder.merge(meta, done))
             folder.write_json({**meta, **told, "sessions": sessions})
+    # All that workers finished is at home.
+    for place in places:
+        place.remove()
+    if on:
+        on.close()
     if failures:
         failed = calls.write(folder.path, failures)
         first = failures[min(failures)]
@@ -731,10 +735,6 @@ def _fill(
         return Run(folder.read_json(), folder.path)
     cautioned = _cautioned(job, Run(folder.read_json(), folder.path), workers, watcher, on)
     folder.write_json({**folder.read_json(), "cells": cautioned, "status": "complete"})
-    for place in places:
-        place.remove()
-    if on:
-        on.close()
     folder.remove_parts()
     return Run(folder.read_json(), folder.path)
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from tcpknee import human
-from tcpknee.errors import ClusterError, TcpkneeError, UsageError
+from tcpknee.errors import AlgorithmFailed, ClusterError, TcpkneeError, UsageError
 
 from . import store, units
 from .job import Job
@@ -112,10 +112,12 @@ class Cluster:
         """Removes what the session left in its place, when all is at home."""
         self._store.remove()
 
-    def run(self, keys: Sequence[Key], take: Take, watcher: Watcher) -> None:
+    def run(self, keys: Sequence[Key], take: Take, watcher: Watcher) -> dict[Key, AlgorithmFailed]:
         """Runs units, hands each to `take` as soon as its part can be read, and removes the part then. When it ends
-        early, for whatever reason, what workers have finished by then is handed over as well."""
+        early, for whatever reason, what workers have finished by then is handed over as well. Returns those that an
+        algorithm from a file ended, with how."""
         parts, missing = self._store, set(keys)
+        failures: dict[Key, AlgorithmFailed] = {}
 
         def bring(part: str) -> None:
             for key, found in parts.read(part):
@@ -125,8 +127,15 @@ class Cluster:
                     watcher.finished(key)
             parts.discard(part)
 
+        def ended(done: units.Done) -> None:
+            if done.part:
+                bring(done.part)
+            for key in done.failures:
+                watcher.finished(key)
+            failures.update(done.failures)
+
         try:
-            self._tasks(units.work, keys, lambda done: bring(done.part), watcher.tick)
+            self._tasks(units.work, keys, ended, watcher.tick)
         except BaseException:
             with suppress(TcpkneeError):
                 for part in parts.parts():
@@ -134,14 +143,16 @@ class Cluster:
             if len(missing) == len(keys):
                 parts.remove()
             raise
+        return failures
 
-    def run_late(self, keys: Sequence[Key]) -> dict[Key, pa.Table]:
-        """The flows of units with late hosts."""
-        found: dict[Key, pa.Table] = {}
+    def run_late(self, keys: Sequence[Key]) -> dict[Key, pa.Table | AlgorithmFailed]:
+        """The flows of units with late hosts, or how an algorithm from a file ended one."""
+        found: dict[Key, pa.Table | AlgorithmFailed] = {}
 
         def take(done: units.DoneLate) -> None:
             for key, flows in zip(done.units, done.flows, strict=True):
                 found[key] = pa.ipc.open_stream(flows).read_all()
+            found.update(done.failures)
 
         self._tasks(units.work_late, keys, take, lambda: None)
         return found

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from tcpknee import _core
 from tcpknee.algorithms import naming
-from tcpknee.errors import ClusterError, TcpkneeError
+from tcpknee.errors import AlgorithmFailed, ClusterError, TcpkneeError
 
 from . import engines, phase, store
 from .job import Job
@@ -51,10 +51,12 @@ class Parcel:
 
 @dataclass(frozen=True)
 class Done:
-    """What a task did: the units that it finished, the part that holds them, and the units that it left."""
+    """What a task did: the units that it finished, the part that holds them ("": none does), the units that an
+    algorithm from a file ended, with how, and the units that it left."""
 
     units: list[Key]
     part: str
+    failures: dict[Key, AlgorithmFailed]
     left: list[Key]
 
 
@@ -64,6 +66,7 @@ class DoneLate:
 
     units: list[Key]
     flows: list[bytes]
+    failures: dict[Key, AlgorithmFailed]
     left: list[Key]
 
 
@@ -83,10 +86,10 @@ def _work(parcel: Parcel, units: Sequence[Key], seconds: float) -> Done:
     found: dict[Key, dict[str, pa.Table]] = {}
     try:
         with engines.of("sim", Job(_scenario(parcel), parcel.text, parcel.file)) as simulator:
-            done = _until(units, seconds, lambda key: found.__setitem__(key, simulator.run_cell(*key)))
+            failures, left = _until(units, seconds, lambda key: found.__setitem__(key, simulator.run_cell(*key)))
     finally:
         part = parcel.store().write(found) if found else ""
-    return Done(done, part, list(units[len(done) :]))
+    return Done(list(found), part, failures, left)
 
 
 def work_late(parcel: Parcel, units: Sequence[Key], seconds: float) -> DoneLate:
@@ -95,17 +98,17 @@ def work_late(parcel: Parcel, units: Sequence[Key], seconds: float) -> DoneLate:
 
 
 def _work_late(parcel: Parcel, units: Sequence[Key], seconds: float) -> DoneLate:
-    flows: list[bytes] = []
+    flows: dict[Key, bytes] = {}
 
     def run(late: phase.Late, key: Key) -> None:
         table, content = late.run_cell(*key), pa.BufferOutputStream()
         with pa.ipc.new_stream(content, table.schema) as writer:
             writer.write_table(table)
-        flows.append(content.getvalue().to_pybytes())
+        flows[key] = content.getvalue().to_pybytes()
 
     with phase.late_hosts(_scenario(parcel), parcel.text, parcel.file) as late:
-        done = _until(units, seconds, lambda key: run(late, key))
-    return DoneLate(done, flows, list(units[len(done) :]))
+        failures, left = _until(units, seconds, lambda key: run(late, key))
+    return DoneLate(list(flows), list(flows.values()), failures, left)
 
 
 def call(function: Callable[[_Item], Told], item: _Item, build: tuple[tuple[str, str], ...]) -> Told:
@@ -118,15 +121,20 @@ def call(function: Callable[[_Item], Told], item: _Item, build: tuple[tuple[str,
     return _told(run)
 
 
-def _until(units: Sequence[Key], seconds: float, run: Callable[[Key], object]) -> list[Key]:
-    """Runs one unit at least; returns those that were run."""
-    began, done = time.monotonic(), []
-    for key in units:
-        run(key)
-        done.append(key)
+def _until(
+    units: Sequence[Key], seconds: float, run: Callable[[Key], object]
+) -> tuple[dict[Key, AlgorithmFailed], list[Key]]:
+    """Runs one unit at least; returns those that an algorithm from a file ended, and those that are left."""
+    began, failures, left = time.monotonic(), {}, list(units)
+    while left:
+        key = left.pop(0)
+        try:
+            run(key)
+        except AlgorithmFailed as failure:
+            failures[key] = failure
         if time.monotonic() - began >= seconds:
             break
-    return done
+    return failures, left
 
 
 def _scenario(parcel: Parcel) -> _core.Scenario:
