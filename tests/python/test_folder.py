@@ -279,6 +279,27 @@ def test_a_run_that_cannot_begin_leaves_the_one_that_it_would_replace(
     assert (tmp_path / "run" / "run.json").read_bytes() != before[tmp_path / "run" / "run.json"]
 
 
+def test_a_lock_that_another_takes_away_meanwhile_keeps_nobody_out(tmp_path: Path) -> None:
+    """One opens the lock of a run that then ends and takes it away; a third makes a new one."""
+    late, third = RunFolder.create(tmp_path), RunFolder(tmp_path)
+    late.unlock()
+    held = late._writing
+
+    class Slow:
+        def lock(self, name: str) -> object:
+            found = held.lock(name)
+            if third._lock is None:
+                held.remove(name)
+                third.lock()
+            return found
+
+    (tmp_path / ".lock").touch(0o600)
+    late._held = Slow()  # type: ignore[assignment]
+    with pytest.raises(RunFolderError, match="another process is writing"):
+        late.lock()
+    assert third._lock is not None and (tmp_path / ".lock").exists()
+
+
 def test_two_processes_do_not_write_to_one_folder(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path / "run")
     folder.write_json(META)

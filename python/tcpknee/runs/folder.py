@@ -48,6 +48,8 @@ _OUTPUT_FILE = re.compile(r"cell\d+-rep\d+-flow\d+-\w+\.txt")
 _WRITE_STREAM = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 _READ_STREAM = pa.ipc.IpcReadOptions(use_threads=False)
 
+_LOCK = ".lock"
+
 _JSON = json.JSONEncoder(ensure_ascii=False).encode
 
 _NAME = b"table"
@@ -115,16 +117,30 @@ class RunFolder:
 
     def lock(self) -> None:
         """Keeps other processes from writing here until this one ends, however it ends."""
-        self._lock = self._writing.lock(".lock")
-        if self._lock is None:
-            raise RunFolderError(
-                f"{self.path}: another process is writing to it. Wait for it, or choose another folder."
-            ) from None
+        while self._lock is None:
+            before = self._lock_file()
+            lock = self._writing.lock(_LOCK)
+            if lock is None:
+                raise RunFolderError(
+                    f"{self.path}: another process is writing to it. Wait for it, or choose another folder."
+                ) from None
+            # Who held it takes its file away at the end: of a file that is gone the lock keeps nobody out.
+            if before is not None and before == self._lock_file():
+                self._lock = lock
+            else:
+                lock.release()
         self._writing.sweep()
+
+    def _lock_file(self) -> tuple[int, int] | None:
+        """Which file the lock is now; None: there is none."""
+        with suppress(FileNotFoundError):
+            found = (self.path / _LOCK).lstat()
+            return found.st_ino, found.st_ctime_ns
+        return None
 
     def unlock(self) -> None:
         if self._lock is not None:
-            self._writing.remove(".lock")
+            self._writing.remove(_LOCK)
             self._lock.release()
             self._lock = None
 
