@@ -18,7 +18,7 @@ from support import Ended, cell, refused
 from tcpknee.datasets.dataset import Dataset
 from tcpknee.errors import EngineError, MissingTable, RunFolderError
 from tcpknee.runs import api, engines, manifest, tables
-from tcpknee.runs.folder import RunFolder, Written, next_free
+from tcpknee.runs.folder import RunFolder, Written, fresh, next_free
 from tcpknee.runs.results import Run
 
 SESSION = {"sessions": [{"started": "2026-05-04T03:02:01+00:00"}]}
@@ -332,6 +332,49 @@ def test_what_is_missing_or_of_another_version_is_said(tmp_path: Path) -> None:
     (tmp_path / "flows.parquet").write_bytes(b"no parquet")
     with pytest.raises(RunFolderError, match=r"flows\.parquet: is damaged: .*Move it away"):
         Run({"engine": "sim"}, tmp_path).table("flows")
+
+
+def test_two_commands_at_once_get_folders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = tmp_path / "runs"
+    with fresh(runs, "demo") as first, fresh(runs, "demo") as second:
+        # What another process takes after one has looked.
+        monkeypatch.setattr("tcpknee.runs.folder._numbers", lambda *_: [])
+        with fresh(runs, "demo") as third:
+            assert [path.name for path in (first, second, third)] == ["demo-1", "demo-2", "demo-3"]
+        RunFolder.create(second).write_json(META)
+    assert [path.name for path in runs.iterdir()] == ["demo-2"]
+    with fresh(tmp_path / "none", "demo"):
+        pass
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_folder_that_another_begins_is_not_called_foreign(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path)
+    folder.write_part((0, 0), part((0, 0)))
+    with pytest.raises(RunFolderError, match="another process is writing"):
+        RunFolder.create(tmp_path)
+    folder.discard()
+    (tmp_path / ".lock").touch(0o600)
+    RunFolder.create(tmp_path).unlock()
+    assert not any(tmp_path.iterdir()), "a killed process left its lock"
+    (tmp_path / ".lock").touch(0o600)
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(RunFolderError, match="not a run folder"):
+        RunFolder.create(tmp_path, force=True)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_run_that_another_finished_meanwhile_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = RunFolder.lock
+
+    def late(folder: RunFolder) -> None:
+        (tmp_path / "run.json").write_text("{}")
+        real(folder)
+
+    monkeypatch.setattr(RunFolder, "lock", late)
+    with pytest.raises(RunFolderError, match="already holds a run"):
+        RunFolder.create(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["run.json"]
 
 
 def test_the_next_free_name_is_after_all_that_exist(tmp_path: Path) -> None:

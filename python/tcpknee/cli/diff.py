@@ -120,7 +120,7 @@ def _run(file: Path, kernels: tuple[str, ...], engine: str, workers: int | None,
     """The scenario with each of the kernels, in folders of their own."""
     from tcpknee.kernels import building
     from tcpknee.runs import api, progress
-    from tcpknee.runs.folder import next_free
+    from tcpknee.runs.folder import fresh
 
     from . import running
 
@@ -139,9 +139,8 @@ def _run(file: Path, kernels: tuple[str, ...], engine: str, workers: int | None,
             api.parse(of_kernel, called, in_guests_alone=alone)
     runs = []
     for name, of_kernel in texts.items():
-        out = next_free(running.RUNS, f"{file.stem}-{name}")
         again = ["knee", "run", str(file), "--engine", engine, "--kernel", name]
-        with running.interruptible(out, command=again):
+        with fresh(running.RUNS, f"{file.stem}-{name}") as out, running.interruptible(out, command=again):
             runs.append(
                 api.run_text(
                     of_kernel,

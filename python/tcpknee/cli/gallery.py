@@ -59,7 +59,6 @@ def _scenarios(names: Sequence[str], options: Options, of_claims: Sequence[str] 
     """`knee gallery NAME...`. `of_claims`: options that were given and that only claims have."""
     from tcpknee import provenance
     from tcpknee.runs import api, scenarios
-    from tcpknee.runs.folder import next_free
 
     from . import running
 
@@ -75,24 +74,21 @@ def _scenarios(names: Sequence[str], options: Options, of_claims: Sequence[str] 
             f"knee gallery: got {of_claims[0]} and the scenario {names[0]}; expected one of them. {of_claims[0]} is "
             f"for claims, which `knee gallery --only {names[0]}` names."
         )
-    parent = options.out or next_free(running.RUNS, "gallery")
-    jobs = []
-    for name in dict.fromkeys(names):
-        text, _ = api.read_scenario(scenarios.path(name))
-        file = f"gallery/{name}.toml"
-        scenario = api.parse(text, file)
-        command = provenance.command_line("knee", "gallery", name, *running.engine_words(options))
-        jobs.append(running.Job(scenario, text, file, parent / name, name, command))
-    return running.run_all(jobs, options)
+    with running.place(options.out, "gallery") as parent:
+        jobs = []
+        for name in dict.fromkeys(names):
+            text, _ = api.read_scenario(scenarios.path(name))
+            file = f"gallery/{name}.toml"
+            scenario = api.parse(text, file)
+            command = provenance.command_line("knee", "gallery", name, *running.engine_words(options))
+            jobs.append(running.Job(scenario, text, file, parent / name, name, command))
+        return running.run_all(jobs, options)
 
 
 def _claims(only: Sequence[str], options: Options, *, quick: bool, seed: int | None, resume: bool) -> int:
     """`knee gallery` without a scenario. Exit code 1 when a claim is not reproduced, or in part only."""
-    from tcpknee.runs import api, progress
-    from tcpknee.runs.folder import next_free
-    from tcpknee.runs.output import SCHEMA
+    from tcpknee.runs import api
     from tcpknee.validation.claims import judging
-    from tcpknee.writing import replacing
 
     from . import running
 
@@ -106,7 +102,21 @@ def _claims(only: Sequence[str], options: Options, *, quick: bool, seed: int | N
     api.check_engine(form.engine, form.bpf, options.programs_as_root, options.allow_host_settings)
     if resume and options.out is None:
         raise running.no_folder("gallery", "gallery")
-    out = options.out or next_free(running.RUNS, "gallery")
+    with running.place(options.out, "gallery") as out:
+        return _judged(chosen, only, form, out, options, resume=resume)
+
+
+def _judged(
+    chosen: Sequence[Claim], only: Sequence[str], form: Form, out: Path, options: Options, *, resume: bool
+) -> int:
+    """The same into a folder."""
+    from tcpknee.runs import progress
+    from tcpknee.runs.output import SCHEMA
+    from tcpknee.validation.claims import judging
+    from tcpknee.writing import replacing
+
+    from . import running
+
     holds = (out / judging.VERDICTS).exists()
     if holds and not resume:
         raise RunFolderError(f"{out}: already holds claims. Finish them with --resume, or choose another --out.")
@@ -122,8 +132,8 @@ def _claims(only: Sequence[str], options: Options, *, quick: bool, seed: int | N
     told = {
         "schema": SCHEMA,
         "engine": form.engine,
-        "seed": seed,
-        "quick": quick,
+        "seed": form.seed,
+        "quick": form.quick,
         "folder": str(out),
         "claims": [_with_claim(claim, result) for claim, result in _in_folder(chosen, results, form, out)],
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -14,7 +14,7 @@ from tcpknee import _core, human, provenance, say
 from tcpknee.errors import RunFolderError, TcpkneeError, UsageError
 from tcpknee.kernels import cache
 from tcpknee.runs import api, beside, compose, doubts, engines, engines_text, manifest, output, progress
-from tcpknee.runs.folder import OF_HOSTS, newest, next_free
+from tcpknee.runs.folder import OF_HOSTS, fresh, newest
 from tcpknee.runs.results import Run
 
 from .options import PAIR, Options
@@ -50,6 +50,11 @@ def no_folder(verb: str, stem: str | None) -> UsageError:
     return UsageError(text)
 
 
+def place(out: Path | None, stem: str) -> AbstractContextManager[Path]:
+    """`out`, or a new folder `runs/STEM-N`."""
+    return nullcontext(out) if out else fresh(RUNS, stem)
+
+
 def run_all(jobs: Sequence[Job], options: Options) -> int:
     """Runs each scenario by each engine; what several engines say of one stands beside each other. What an engine
     cannot have of a kernel is refused before another is waited for."""
@@ -62,15 +67,16 @@ def run_all(jobs: Sequence[Job], options: Options) -> int:
                     cache.find(name)
     runs: list[Run] = []
     for job in jobs:
-        if len(options.engines) == 1:
-            runs.append(_run(job, options, job.out or next_free(RUNS, job.stem)))
-            others.put([runs[-1]])
-            show(runs[-1], options, first=len(runs) == 1)
-            continue
-        parent = job.out or next_free(RUNS, job.stem)
-        every = [_run(job, one, parent / one.engines[0]) for one in options.by_engine()]
+        with place(job.out, job.stem) as out:
+            if len(options.engines) == 1:
+                every = [_run(job, options, out)]
+            else:
+                every = [_run(job, one, out / one.engines[0]) for one in options.by_engine()]
         others.put(every)
-        show_beside(every, options, first=not runs)
+        if len(every) == 1:
+            show(every[0], options, first=not runs)
+        else:
+            show_beside(every, options, first=not runs)
         runs += every
     return end(runs, options)
 

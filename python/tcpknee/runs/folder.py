@@ -20,6 +20,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -86,10 +87,18 @@ class RunFolder:
         """A fresh folder. With `force` it may hold an earlier run, which goes when this one begins; anything else in
         it is never touched."""
         try:
-            _check_free(path, force)
+            had_lock = (path / _LOCK).exists()
+            if not had_lock:
+                _check_free(path, force)
             folder = RunFolder(path)
             folder._held = _core.Folder(path)
             folder.lock()
+            try:
+                # Another process may have begun here, or come to its end, meanwhile.
+                _check_free(path, force)
+            except BaseException:
+                folder.unlock(keep=had_lock)
+                raise
             folder.replaces = (path / "run.json").is_file()
             folder._is_new = not folder.replaces
         except OSError as error:
@@ -138,9 +147,11 @@ class RunFolder:
             return found.st_ino, found.st_ctime_ns
         return None
 
-    def unlock(self) -> None:
+    def unlock(self, *, keep: bool = False) -> None:
+        """`keep`: the lock's file stays."""
         if self._lock is not None:
-            self._writing.remove(_LOCK)
+            if not keep:
+                self._writing.remove(_LOCK)
             self._lock.release()
             self._lock = None
 
@@ -316,7 +327,7 @@ def _check_free(path: Path, force: bool) -> None:
     """Refuses a place for a fresh run where something else is. Raises OSError, RunFolderError."""
     if path.exists() and not path.is_dir():
         raise RunFolderError(f"{path}: is a file; expected a folder, or a name that is free. Choose another one.")
-    if not path.exists() or not any(path.iterdir()):
+    if not path.exists() or all(file.name == _LOCK for file in path.iterdir()):
         return
     if not (path / "run.json").is_file():
         raise RunFolderError(
@@ -349,6 +360,25 @@ def read_streams(source: pa.NativeFile) -> dict[str, pa.Table]:
 def next_free(parent: Path, stem: str) -> Path:
     """`parent/stem-1`, or the first number after all that exist."""
     return parent / f"{stem}-{max(_numbers(parent, stem), default=0) + 1}"
+
+
+@contextmanager
+def fresh(parent: Path, stem: str) -> Iterator[Path]:
+    """The same as a new folder, which no other process gets as well. It is taken back if nothing is in it at the end.
+    Raises RunFolderError."""
+    try:
+        above = _core.Folder(parent)
+        first = max(_numbers(parent, stem), default=0) + 1
+        path = next(path for n in count(first) if _core.Folder(path := parent / f"{stem}-{n}").made)
+    except OSError as error:
+        raise cannot_write(parent, error) from None
+    try:
+        yield path
+    finally:
+        with suppress(OSError):
+            path.rmdir()
+            if above.made:
+                parent.rmdir()
 
 
 def newest(parent: Path, stem: str) -> Path | None:
