@@ -20,8 +20,10 @@ from support import SMALL, Ended, knee, refused, tables_of
 from tcpknee import _core
 from tcpknee.cli.app import SECTIONS, VERBS, app
 from tcpknee.cli.list import LISTED
+from tcpknee.errors import EngineError
 from tcpknee.evidence import metrics
 from tcpknee.live import which
+from tcpknee.runs import kernel as engine_of_kernels
 
 Call = Callable[..., Ended]
 
@@ -121,6 +123,42 @@ def test_several_scenarios_give_one_object_and_a_folder_each(call: Call, small: 
     found = json.loads(call("run", small, "other.toml", "--out", "both", "--json", "-q").out)
     assert [run["folder"] for run in found["runs"]] == ["both/small", "both/other"]
     assert [cell["scenario"] for cell in found["cells"]] == [str(small)] * 2 + ["other.toml"] * 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--engine", "sim,kernel", "--cluster", "tls://10.0.0.5:8786"), "cluster: got it with the engine kernel"),
+        (("--engine", "sim,kernel", "--budget", "10foo"), 'budget: got "10foo"'),
+        (("--engine", "sim,kernel", "--until-decided"), "--until-decided: got 3 repetitions"),
+        (("--engine", "sim,hosts"), "--sender: got none with the engine hosts"),
+        (("--engine", "sim,kernel", "--out", "taken"), "taken/kernel: already holds a run"),
+        (("other.toml", "--out", "taken"), "taken/other: already holds a run"),
+    ],
+)
+def test_what_a_later_run_would_be_refused_for_is_refused_before_the_first(
+    call: Call, small: Path, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    (tmp_path / "other.toml").write_text(SMALL)
+    for name in ("kernel", "other"):
+        (tmp_path / "taken" / name).mkdir(parents=True)
+        (tmp_path / "taken" / name / "run.json").write_text("{}")
+    refused(call("run", small, *words, "-q"), said)
+    assert [file.parent.name for file in tmp_path.rglob("run.json")] == ["kernel", "other"]
+
+
+def test_what_was_finished_is_shown_though_a_later_run_fails(
+    call: Call, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(job: object) -> None:
+        raise EngineError("kernel: no.")
+
+    monkeypatch.setattr(engine_of_kernels, "engine", fail)
+    ended = call("run", small, "--engine", "sim,kernel", "--json", "-q")
+    assert ended.code != 0 and "kernel: no." in ended.err
+    assert [run["folder"] for run in json.loads(ended.out)["runs"]] == ["runs/small-1/sim"]
+    ended = call("run", small, "--engine", "sim,kernel", "-q")
+    assert ended.code != 0 and ended.out.splitlines()[-1] == "Run folder: runs/small-2/sim"
 
 
 @pytest.mark.parametrize(("assertion", "code", "word"), [("> 1kbit/s", 0, "holds"), ("> 1Gbit/s", 1, "fails")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -12,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from tcpknee import _core, human, provenance, say
 from tcpknee.errors import RunFolderError, TcpkneeError, UsageError
-from tcpknee.kernels import cache
 from tcpknee.runs import api, beside, compose, doubts, engines, engines_text, manifest, output, progress
-from tcpknee.runs.folder import OF_HOSTS, fresh, newest
+from tcpknee.runs.folder import OF_HOSTS, fresh, newest, refuse_taken
 from tcpknee.runs.results import Run
 
 from .options import PAIR, Options
@@ -56,29 +56,57 @@ def place(out: Path | None, stem: str) -> AbstractContextManager[Path]:
 
 
 def run_all(jobs: Sequence[Job], options: Options) -> int:
-    """Runs each scenario by each engine; what several engines say of one stands beside each other. What an engine
-    cannot have of a kernel is refused before another is waited for."""
+    """Runs each scenario by each engine; what several engines say of one stands beside each other. What one of them
+    cannot do is refused before another is waited for; what was finished before one fails is shown all the same."""
     others = Beside(options)
-    for job in jobs:
-        for engine in options.engines:
-            if not _has_own(engine, options):
-                names = api.kernels_of(job.scenario, job.file, engine)
-                for name in names if engine == "guest" else ():
-                    cache.find(name)
+    several = len(options.engines) > 1
+    asked = [[(_of_engine(job, one), one) for one in (options.by_engine() if several else [options])] for job in jobs]
+    for job, one in itertools.chain.from_iterable(asked):
+        _check(job, one, several)
     runs: list[Run] = []
-    for job in jobs:
-        with place(job.out, job.stem) as out:
-            if len(options.engines) == 1:
-                every = [_run(job, options, out)]
+    try:
+        for of_engines in asked:
+            shown, first = len(runs), of_engines[0][0]
+            with place(first.out, first.stem) as parent:
+                try:
+                    for job, one in of_engines:
+                        runs.append(_run(job, one, _place(parent, one, several)))
+                except TcpkneeError:
+                    for run in runs[shown:]:
+                        show(run, replace(options, report=False), first=run is runs[0])
+                    raise
+            others.put(runs[shown:])
+            if several:
+                show_beside(runs[shown:], options, first=not shown)
             else:
-                every = [_run(job, one, out / one.engines[0]) for one in options.by_engine()]
-        others.put(every)
-        if len(every) == 1:
-            show(every[0], options, first=not runs)
-        else:
-            show_beside(every, options, first=not runs)
-        runs += every
+                show(runs[-1], options, first=not shown)
+    except TcpkneeError:
+        if options.json and runs:
+            say.json(output.as_json(runs), allow_nan=False)
+        raise
     return end(runs, options)
+
+
+def _of_engine(job: Job, options: Options) -> Job:
+    """The job as that engine gets it: without kernels where its host's own stands beside them."""
+    if not _has_own(options.engines[0], options):
+        return job
+    text = compose.without_kernels(job.text)
+    return replace(job, text=text, scenario=api.parse(text, job.file))
+
+
+def _place(parent: Path, options: Options, several: bool) -> Path:
+    """Where the run of one engine goes."""
+    return parent / options.engines[0] if several else parent
+
+
+def _check(job: Job, options: Options, several: bool) -> None:
+    """Refuses now what `_run` would refuse when its turn comes."""
+    engine, hosts = options.engines[0], options.of_engine.get("hosts")
+    api.check_cluster(options.cluster, options.parts, engine, options.workers, job.out or RUNS, resume=False)
+    api.check_scenario(job.scenario, job.file, engine, options.programs_as_root, options.ending, hosts)
+    if job.out:
+        refuse_taken(_place(job.out, options, several), force=options.force)
 
 
 class Beside:
@@ -124,7 +152,7 @@ def _run(job: Job, options: Options, out: Path) -> Run:
     again = _goes_on_by(job, replace(options, kernel=()) if own else options)
     with interruptible(out, command=again, replaces=options.force):
         return api.run_text(
-            compose.without_kernels(job.text) if own else job.text,
+            job.text,
             job.file,
             out=out,
             force=options.force,
@@ -135,7 +163,7 @@ def _run(job: Job, options: Options, out: Path) -> Run:
             parts=options.parts,
             watcher=progress.watcher(quiet=options.quiet),
             command=job.command,
-            scenario=None if own else job.scenario,
+            scenario=job.scenario,
         )
 
 

@@ -37,6 +37,7 @@ from .results import Run
 if TYPE_CHECKING:
     from .cluster import Cluster
     from .pair import Pair
+    from .run_as import User
 
 Setting = str | int | float | bool
 
@@ -357,22 +358,14 @@ def run_text(
     """Parses and runs; nothing is written before the scenario has been found good. `scenario`: what `parse` made of the
     text, where that is known; `stored`: the text comes from a run's folder."""
     check_engine(engine, bpf, programs_as_root, allow_host_settings, measure, workers, hosts, capture)
-    pair = None
-    if engine == "hosts":
-        from .pair import Pair
-
-        pair = Pair.of(hosts or Pair("", ""))
-    _check_cluster(cluster, parts, engine, workers, out, resume)
+    pair = _pair(engine, hosts)
+    check_cluster(cluster, parts, engine, workers, out, resume)
     count = int(workers) if workers is not None else engines.default_workers(engine)
     if count < 1:
         raise UsageError(f"workers: got {count}; expected 1 or more.")
     scenario = scenario or parse(text, file, stored=stored, in_guests_alone=engine == "guest")
-    if pair:
-        pair.check_ports(max(len(cell["flows"]) for cell in scenario.cells), file)
-    looking.check(ending, engine, scenario.cells, scenario.repeat, len(scenario.expects))
+    user, guests = check_scenario(scenario, file, engine, programs_as_root, ending, hosts)
     watcher = watcher or Watcher()
-    kernels = kernels_of(scenario, file, engine)
-    guests = [cache.find(name).facts() for name in kernels] if engine == "guest" else []
     of_files = [one.facts() for one in naming.used_by(scenario)]
     meta = manifest.describe(
         scenario,
@@ -382,7 +375,7 @@ def run_text(
         engine,
         bpf,
         measure,
-        guests,
+        [guest.facts() for guest in guests],
         of_files,
         {**pair.facts(), "allow_host_settings": allow_host_settings} if pair else None,
         capture,
@@ -391,18 +384,12 @@ def run_text(
         from . import guest
 
         meta["cells"] = guest.cautioned(meta["cells"])
-    has_programs = engine != "sim" and any(map(workloads.of_programs, scenario.cells))
-    user = None
-    if engine != "hosts" and (has_programs or programs_as_root):
-        from . import run_as
-
-        user = run_as.of_programs(programs_as_root)
     job = Job(
         scenario,
         text,
         file,
         bpf=bpf,
-        user=user if has_programs else None,
+        user=user,
         programs_as_root=programs_as_root,
         allow_host_settings=allow_host_settings,
         measure=tuple(measure),
@@ -460,6 +447,38 @@ def check_engine(
         measuring.check(measure, engine, workers)
 
 
+def check_scenario(
+    scenario: _core.Scenario,
+    file: str,
+    engine: str,
+    programs_as_root: bool = False,
+    ending: Ending = NEVER,
+    hosts: Pair | Sequence[str] | None = None,
+) -> tuple[User | None, list[cache.Kernel]]:
+    """Refuses what an engine cannot be asked of this scenario. Returns who its programs run as, and the guests."""
+    if pair := _pair(engine, hosts):
+        pair.check_ports(max(len(cell["flows"]) for cell in scenario.cells), file)
+    looking.check(ending, engine, scenario.cells, scenario.repeat, len(scenario.expects))
+    kernels = kernels_of(scenario, file, engine)
+    guests = [cache.find(name) for name in kernels] if engine == "guest" else []
+    has_programs = engine != "sim" and any(map(workloads.of_programs, scenario.cells))
+    if engine == "hosts" or not (has_programs or programs_as_root):
+        return None, guests
+    from . import run_as
+
+    user = run_as.of_programs(programs_as_root)
+    return user if has_programs else None, guests
+
+
+def _pair(engine: str, hosts: Pair | Sequence[str] | None) -> Pair | None:
+    """The hosts of the engine hosts, checked."""
+    if engine != "hosts":
+        return None
+    from .pair import Pair
+
+    return Pair.of(hosts or Pair("", ""))
+
+
 def kernels_of(scenario: _core.Scenario, file: str, engine: str) -> list[str]:
     """The kernels that the cells name. Refuses those that the engine cannot have."""
     named = list(dict.fromkeys(cell["kernel"] for cell in scenario.cells))
@@ -490,7 +509,7 @@ _NOT_OF_CLUSTERS = {
 }
 
 
-def _check_cluster(
+def check_cluster(
     cluster: str | None, parts: str | None, engine: str, workers: int | None, out: Path | None, resume: bool
 ) -> None:
     """Refuses what no cluster can be asked."""

@@ -340,6 +340,14 @@ def _check_free(path: Path, force: bool) -> None:
         )
 
 
+def refuse_taken(path: Path, *, force: bool) -> None:
+    """Refuses a place that a fresh run could not have, before others are waited for. Raises RunFolderError."""
+    try:
+        _check_free(path, force)
+    except OSError as error:
+        raise cannot_write(path, error) from None
+
+
 def write_streams(sink: pa.NativeFile, found: Mapping[str, pa.Table]) -> None:
     """Writes tables as Arrow streams, one after the other, each with its name in the schema."""
     for name, table in found.items():
