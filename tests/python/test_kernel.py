@@ -271,3 +271,22 @@ def test_a_scenario_of_the_gallery_that_only_a_lab_can_run_is_refused(call: Call
     ended = call("gallery", "redis")
     assert ended.code == 2
     assert "run it with `--engine kernel`" in ended.err
+
+
+def test_beside_each_other_what_engines_say_has_their_names(
+    use: Use, call: Callable[..., Ended], tmp_path: Path
+) -> None:
+    use("good")
+    (tmp_path / "e.toml").write_text(f'{SMALL}[[expect]]\nassert = "cubic.goodput > 1Gbit/s"\n')
+    words = ("run", "e.toml", "--engine", "sim,kernel", "--report", "-q")
+    ended = call(*words, "--out", "text")
+    assert ended.code == 1
+    for name in ("sim", "kernel"):
+        assert f"\n\nExpectations, {name}\n  fails: cubic.goodput > 1Gbit/s  (left is " in ended.out
+    ended = call(*words, "--out", "json", "--json")
+    found = json.loads(ended.out)
+    for part in ("cells", "verdicts", "expectations"):
+        assert list(dict.fromkeys(entry["engine"] for entry in found[part])) == ["sim", "kernel"], part
+    assert ended.err.count("Report: ") == 1 and "Report: json/report.html" in ended.err
+    reports = sorted(str(file.relative_to(tmp_path)) for file in tmp_path.rglob("report.html"))
+    assert reports == ["json/report.html", "text/report.html"]

@@ -133,7 +133,7 @@ def test_text_json_and_run_json_have_the_figures_and_no_exit_code_depends_on_the
     }
     printed = json.loads(call("run", "p.toml", "--out", "r2", "--quiet", "--json").out)["published"]
     run = tcpknee.open(tmp_path / "r")
-    assert printed == [{"scenario": "p.toml", **one.json()} for one in run.published]
+    assert printed == [{"scenario": "p.toml", "engine": "sim", **one.json()} for one in run.published]
     assert printed[0]["ours"] == run.summary.groups[0].metrics["goodput_bits_per_sec"].json()
 
 

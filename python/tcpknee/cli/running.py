@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -181,16 +181,27 @@ def show_beside(runs: Sequence[Run], options: Options, *, first: bool) -> None:
     with progress.Phase("Computing the summary", quiet=options.quiet):
         lines = engines_text.lines(runs)
     say.lines([str(runs[0].meta["title"]), "", *lines, "", *engines_text.paths(runs), *beside.lines(runs[0])])
+    say.lines(engines_text.expectations(runs))
     say.lines(f"Warning: {warning}" for warning in engines_text.warnings(runs))
     say.lines(f"Run folder: {run.folder}" for run in runs)
     if options.report:
-        from tcpknee import pages
+        _report(runs, options)
 
-        assert runs[0].folder is not None
-        target = runs[0].folder.parent / "report.html"
-        with progress.Phase("Writing the report", quiet=options.quiet):
-            pages.write(list(runs), target)
-        say.line(f"Report: {target}")
+
+def _report(runs: Sequence[Run], options: Options, tell: Callable[[str], None] = say.line) -> None:
+    """The report of a run, or the one of several engines together."""
+    assert runs[0].folder is not None
+    if len(runs) == 1:
+        from .report import write
+
+        write(runs[0].folder, tell=tell, quiet=options.quiet)
+        return
+    from tcpknee import pages
+
+    target = runs[0].folder.parent / "report.html"
+    with progress.Phase("Writing the report", quiet=options.quiet):
+        pages.write(list(runs), target)
+    tell(f"Report: {target}")
 
 
 def show(run: Run, options: Options, *, first: bool) -> None:
@@ -202,10 +213,7 @@ def show(run: Run, options: Options, *, first: bool) -> None:
         lines = list(output.lines(run, say.room()))
     say.lines([*lines, "", *_judged(run), f"Run folder: {run.folder}"])
     if options.report:
-        from .report import write
-
-        assert run.folder is not None
-        write(run.folder, quiet=options.quiet)
+        _report([run], options)
 
 
 def _judged(run: Run) -> Iterator[str]:
@@ -230,11 +238,9 @@ def end(runs: Sequence[Run], options: Options) -> int:
     if options.json:
         say.json(output.as_json(runs), allow_nan=False)
         if options.report:
-            from .report import write
-
-            for run in runs:
-                assert run.folder is not None
-                write(run.folder, tell=say.warn, quiet=options.quiet)
+            count = len(options.engines)
+            for first in range(0, len(runs), count):
+                _report(runs[first : first + count], options, say.warn)
     failed = any(doubt.failed for run in runs for doubt in run.doubts)
     return 0 if not failed and all(outcome.passed for run in runs for outcome in run.expectations) else 1
 

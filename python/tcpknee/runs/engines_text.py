@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tcpknee import human
 from tcpknee.evidence import metrics, written
 from tcpknee.say import aligned
 
-from . import beside, between_text, doubts, manifest
+from . import beside, between_text, doubts, manifest, output
 from .differences import Place
 from .output import flow_label
 from .results import Run
@@ -51,6 +51,15 @@ def warnings(runs: Sequence[Run]) -> list[str]:
 def paths(runs: Sequence[Run]) -> list[str]:
     """The paths as they were found, of engines that run over one which is there."""
     return [line for run in runs if run.meta["engine"] == "hosts" for line in between_text.path(run.meta)]
+
+
+def expectations(runs: Sequence[Run]) -> Iterator[str]:
+    """What must hold, and whether it does, with the engine that it is of."""
+    for run in runs:
+        if run.expectations:
+            yield ""
+            yield f"Expectations, {run.meta['engine']}"
+            yield from output.expectations(run)
 
 
 def table(runs: Sequence[Run]) -> tuple[list[str], list[Block]]:

@@ -34,12 +34,10 @@ def as_json(runs: Sequence[Run]) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "cells": [entry for run in runs for entry in _cells(run)],
-        "verdicts": [
-            {"scenario": run.meta["file"], **verdict_json(verdict)} for run in runs for verdict in run.summary.verdicts
-        ],
+        "verdicts": [{**_whose(run), **verdict_json(verdict)} for run in runs for verdict in run.summary.verdicts],
         "over_paths": [
             {
-                "scenario": run.meta["file"],
+                **_whose(run),
                 **verdict_json(one.verdict, "paths"),
                 "greater_on": one.greater,
                 "paths": one.paths,
@@ -49,12 +47,10 @@ def as_json(runs: Sequence[Run]) -> dict[str, Any]:
             for run in runs
             for one in run.summary.over_paths
         ],
-        "drifts": [{"scenario": run.meta["file"], **one.json()} for run in runs for one in run.drifts],
-        "beside": [{"scenario": run.meta["file"], **one} for run in runs for one in run.meta.get("beside", ())],
-        "expectations": [
-            {"scenario": run.meta["file"], **outcome.json()} for run in runs for outcome in run.expectations
-        ],
-        "published": [{"scenario": run.meta["file"], **found.json()} for run in runs for found in run.published],
+        "drifts": [{**_whose(run), **one.json()} for run in runs for one in run.drifts],
+        "beside": [{**_whose(run), **one} for run in runs for one in run.meta.get("beside", ())],
+        "expectations": [{**_whose(run), **outcome.json()} for run in runs for outcome in run.expectations],
+        "published": [{**_whose(run), **found.json()} for run in runs for found in run.published],
         "warnings": [
             warning for run in runs for warning in (*(doubt.line for doubt in run.doubts), *run.summary.warnings)
         ],
@@ -73,6 +69,11 @@ def as_json(runs: Sequence[Run]) -> dict[str, Any]:
             for run in runs
         ],
     }
+
+
+def _whose(run: Run) -> dict[str, Any]:
+    """Which scenario and engine an entry is of."""
+    return {"scenario": run.meta["file"], "engine": run.meta["engine"]}
 
 
 def lines(run: Run, room: int | None = None) -> list[str]:
@@ -341,8 +342,7 @@ def _after(run: Run) -> Iterator[str]:
     if run.expectations:
         yield ""
         yield "Expectations"
-        for outcome in run.expectations:
-            yield from _expectation(outcome)
+        yield from expectations(run)
     if run.published:
         yield ""
         yield "Published, beside ours"
@@ -353,6 +353,12 @@ def _after(run: Run) -> Iterator[str]:
 
 
 _PLACES_SHOWN = 12
+
+
+def expectations(run: Run) -> Iterator[str]:
+    """What must hold, and whether it does."""
+    for outcome in run.expectations:
+        yield from _expectation(outcome)
 
 
 def _expectation(outcome: Outcome) -> Iterator[str]:
@@ -409,8 +415,7 @@ def _cells(run: Run) -> Iterator[dict[str, Any]]:
         measured: dict[str, Any] = {name: found.json() for name, found in group.metrics.items()}
         measured["limited_by"] = {limit: found.mean for limit, found in group.limited_by.items()}
         yield {
-            "engine": run.meta["engine"],
-            "scenario": run.meta["file"],
+            **_whose(run),
             "cell": group.cell,
             "algorithm": group.algorithm,
             "flow": group.name,
