@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 from scipy import stats as scipy_stats
@@ -294,3 +296,14 @@ def test_runs_in_memory_are_compared_too_and_have_a_page(tmp_path: Path) -> None
     assert found.names == ("A", "B") and not found.paired
     assert "cubic, B" in pages.write(found, tmp_path / "page.html").read_text()
     assert differences_text.lines(found)[1].startswith("A  A  sim, tcpknee ")
+
+
+def test_a_run_without_flows_is_compared_with_nothing(made: Made, tmp_path: Path) -> None:
+    without = tmp_path / "without"
+    shutil.copytree(made("before"), without)
+    flows = pq.read_table(without / "flows.parquet")
+    pq.write_table(flows.slice(0, 0), without / "flows.parquet")
+    for sides in ((without, made("before")), (made("before"), without), (without, without)):
+        found = knee(*sides, "--report", "--out", tmp_path / "page.html", "--force")
+        assert found.exit_code == 0, found.exception
+        assert "No flows stand in both: nothing of them is compared." in found.output

@@ -59,7 +59,8 @@ _READ = (
 
 def lines(diff: Diff, *, everything: bool = False) -> list[str]:
     """What `knee diff` prints; `everything`: also what shows no difference, and every metric."""
-    return [*_head(diff), "", *_table(diff, everything), "", *_after(diff, everything)]
+    table = ["", *_table(diff, everything), "", *_READ] if diff.compared else []
+    return [*_head(diff), *table, *_after(diff, everything)]
 
 
 def answer(diff: Diff) -> list[str]:
@@ -102,6 +103,8 @@ def told(run: Run) -> str:
 
 def how_paired(diff: Diff) -> str:
     """What the intervals rest on."""
+    if not diff.compared:
+        return "No flows stand in both: nothing of them is compared."
     if diff.paired:
         sides = zip(*((one.a, one.b) for one in diff.compared), strict=True)
         counts = [max(len(side.reps) for side in of_run) for of_run in sides]
@@ -192,7 +195,7 @@ def _table(diff: Diff, everything: bool) -> list[str]:
     made = aligned(rows, left=[True, False, False, True, True])
     top, body = made[:2], made[2:]
     lines = []
-    for (begin, one), end in zip(heads, [*(begin for begin, _ in heads[1:]), len(rows)], strict=True):
+    for (begin, one), end in zip(heads, [*(begin for begin, _ in heads), len(rows)][1:], strict=True):
         lines += [one.where, *body[begin - 1 : end - 1], *_limited(one)]
     return [*top, *lines]
 
@@ -231,7 +234,6 @@ def _shares(group: Group) -> dict[str, float]:
 
 
 def _after(diff: Diff, everything: bool) -> Iterator[str]:
-    yield from _READ
     yield from by_chance(verdict for verdict in diff.verdicts if everything or is_headline(verdict))
     hidden = 0 if everything else sum(not _is_shown(one, verdict) for one in diff.compared for verdict in one.verdicts)
     if hidden:
