@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import tcpknee
-from support import SMALL, Ended
+from support import SMALL, Ended, refused
 from tcpknee import children, pages
 from tcpknee.errors import EngineError, KernelUnsupported, MissingTable, RunFolderError, UsageError
 from tcpknee.pages.figures import limits
@@ -192,6 +192,17 @@ def test_an_interruption_ends_the_lab_keeps_what_is_done_and_is_resumed(
     run = tcpknee.run(out=tmp_path / "run", resume=True)
     assert run.complete and len(run.meta["repetitions"]) == 6
     assert [session["repetitions"] for session in run.meta["sessions"]] == [2, 4]
+
+
+def test_a_scenario_that_is_named_again_goes_on_as_its_run_was_begun(
+    use: Use, call: Callable[..., Ended], small: Path, tmp_path: Path
+) -> None:
+    use("good")
+    began = call("run", small, "--engine", "kernel", "--bpf", "--capture", "1MB", "--out", "run", "-q")
+    assert began.code == 0, began.err
+    again = call("run", small, "--resume", "--out", "run", "-q")
+    assert (again.code, again.out) == (0, began.out)
+    refused(call("run", small, "--resume", "--out", "run", "--engine", "sim"), "--engine sim; this run was begun with")
 
 
 def test_doubtful_repetitions_are_marked_in_text_and_json(doubtful: Run) -> None:

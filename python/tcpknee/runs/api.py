@@ -135,13 +135,15 @@ def run(
                 "run's folder, which may be somebody else's, does not decide where ssh connects and what is set there. "
                 f"It says: {manifest.begun_with(meta)}."
             )
-        text, file, stored = meta["scenario"], meta["file"], True
-        engine, bpf = engine or meta["engine"], bpf or meta.get("bpf", False)
-        measure = measure or meta.get("measure", ())
-        # At hosts of the user's it is root's work, which no folder asks for.
-        capture = capture or ("" if engine == "hosts" else meta.get("capture", ""))
+        text, file, stored, engine = meta["scenario"], meta["file"], True, engine or meta["engine"]
     else:
         raise UsageError("run(): expected a scenario (a path or its text) or its keys as keyword arguments.")
+    if resume and folder is not None:
+        meta = RunFolder.open(folder).read_json()
+        # What is done at hosts of the user's no folder asks for.
+        if meta["engine"] != "hosts" and engine in (None, meta["engine"]):
+            engine, bpf = meta["engine"], bpf or meta.get("bpf", False)
+            measure, capture = measure or meta.get("measure", ()), capture or meta.get("capture", "")
     try:
         if kernel is not None:
             text = with_kernels(text, file, kernel, stored=stored, in_guests_alone=engine == "guest")

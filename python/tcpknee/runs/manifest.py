@@ -191,7 +191,8 @@ def check_same(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> 
     if any(old.get(name) != new.get(name) for name in ("engine", "bpf", "measure", "capture", "guests", "hosts")):
         raise RunFolderError(
             f"{folder}: --resume: got {begun_with(new)}; this run was begun with {begun_with(old)}. Run it into "
-            f"another folder, or {'give' if new['engine'] == 'hosts' else 'leave out'} the options as it was begun."
+            f"another folder, or {'give' if 'hosts' in (old['engine'], new['engine']) else 'leave out'} the options as "
+            "it was begun."
         )
     check_version(old, folder)
     if [cell["hash"] for cell in old["cells"]] != [cell["hash"] for cell in new["cells"]]:
