@@ -177,6 +177,12 @@ def test_an_interruption_ends_the_lab_keeps_what_is_done_and_is_resumed(
             if self.hung:
                 raise KeyboardInterrupt
 
+    class Looking(Watcher):
+        seen: dict[str, Any]
+
+        def start(self, *given: object) -> None:
+            self.seen = tcpknee.open(tmp_path / "run").meta
+
     log = logged(monkeypatch, tmp_path)
     use("hanging")
     with pytest.raises(KeyboardInterrupt):
@@ -189,8 +195,14 @@ def test_an_interruption_ends_the_lab_keeps_what_is_done_and_is_resumed(
     use("good")
     with pytest.raises(RunFolderError, match="got --engine sim; this run was begun with --engine kernel"):
         tcpknee.run(out=tmp_path / "run", resume=True, engine="sim")
-    run = tcpknee.run(out=tmp_path / "run", resume=True)
+    told = {"beside": [], "failed": [{"cell": 1, "rep": 2, "words": "it ended"}]}
+    (tmp_path / "run" / "run.json").write_text(json.dumps(begun.meta | told))
+    watcher = Looking()
+    run = tcpknee.run(out=tmp_path / "run", resume=True, watcher=watcher)
+    kept = ("labs", "repetitions")
+    assert {name: watcher.seen.get(name) for name in (*kept, *told)} == {name: begun.meta[name] for name in kept} | told
     assert run.complete and len(run.meta["repetitions"]) == 6
+    assert run.meta["beside"] == [] and "failed" not in run.meta
     assert [session["repetitions"] for session in run.meta["sessions"]] == [2, 4]
 
 

@@ -648,7 +648,7 @@ def _run_in_folder(
     try:
         if resume:
             begun = folder.read_json()
-            meta = {**meta, **{name: begun[name] for name in ("file", "command", "sessions")}}
+            meta = {**meta, **{name: begun[name] for name in _OF_EARLIER if name in begun}}
             job = replace(job, ending=job.ending.over(Ending.of_stored(begun.get("ending"))))
             scenario = job.scenario
             looking.check(job.ending, meta["engine"], scenario.cells, scenario.repeat, len(scenario.expects))
@@ -662,6 +662,10 @@ def _run_in_folder(
                 folder.discard()
         finally:
             folder.unlock()
+
+
+_OF_EARLIER = ("file", "command", "sessions", "labs", "repetitions", "path_measured", "failed", "beside")
+"""What `run.json` keeps of earlier sessions, until there is more to say."""
 
 
 def _take_up(meta: Mapping[str, Any], out: Path) -> RunFolder:
@@ -739,6 +743,8 @@ def _fill(
         if done:
             with watcher.phase("Merging the tables"):
                 told = manifest.repetitions(name, folder.merge(meta, done))
+            failed = [one for one in meta.pop("failed", ()) if (one["cell"], one["rep"]) not in done]
+            told |= {"failed": failed} if failed else {}
             folder.write_json({**meta, **told, "sessions": sessions})
     # All that workers finished is at home.
     for place in places:
