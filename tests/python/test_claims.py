@@ -378,6 +378,9 @@ def test_what_is_asked_wrongly_is_refused(call: Call, tmp_path: Path) -> None:
         (["--resume", "--out", "nowhere"], "nowhere: holds no claims to go on with"),
         (["--engine", "sim,kernel"], 'got "sim,kernel"; expected one engine, as a verdict is of one'),
         (["--engine", "sim", "--bpf"], "engine"),
+        (["--engine", "kernel", "--workers", "2"], "which measures what it costs the host; expected 1"),
+        (["--engine", "kernel", "--programs-as-root"], "got --programs-as-root without a scenario; expected one"),
+        (["--engine", "kernel", "--allow-host-settings"], "got --allow-host-settings without a scenario; expected one"),
         (["--seed", "-1"], "--seed"),
     ):
         ended = call("gallery", *words)

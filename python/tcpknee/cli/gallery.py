@@ -99,7 +99,22 @@ def _claims(only: Sequence[str], options: Options, *, quick: bool, seed: int | N
             f'knee gallery: --engine: got "{form.engine}"; expected one engine, as a verdict is of one. '
             "Run it once for each."
         )
-    api.check_engine(form.engine, form.bpf, options.programs_as_root, options.allow_host_settings)
+    for name in ("programs_as_root", "allow_host_settings"):
+        if getattr(options, name):
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(
+                f"knee gallery: got {option} without a scenario; expected one, as in `knee gallery demo {option}`. "
+                "Claims are run without it."
+            )
+    api.check_engine(form.engine, form.bpf)
+    measuring = [
+        claim.id for claim in chosen if form.engine == "kernel" and claim.on_kernel and claim.on_kernel.measure
+    ]
+    if measuring and (options.workers or 1) > 1:
+        raise UsageError(
+            f"knee gallery: --workers: got {options.workers} with the claim {measuring[0]}, which measures what it "
+            "costs the host; expected 1, as labs at the same time share the processors."
+        )
     if resume and options.out is None:
         raise running.no_folder("gallery", "gallery")
     with running.place(options.out, "gallery") as out:
