@@ -185,3 +185,4 @@ def test_a_call_that_a_run_wrote_down_is_made_again(here: Path) -> None:
     assert mended.code == 0 and mended.out.startswith("mine returns from cong_avoid: snd_cwnd 10 -> ")
     Path("other.json").write_text("{}", encoding="utf-8")
     assert knee("check", path, "--call", "other.json", cwd=here).code == 2
+    assert "--seconds: got it with --call" in knee("check", path, "--call", "o", "--seconds", "60", cwd=here).err

@@ -128,6 +128,22 @@ def test_several_scenarios_give_one_object_and_a_folder_each(call: Call, small: 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (("report", "hosts/a.json", "--function", "f"), "--function: got f, and hosts/a.json is no profile"),
+        (("report", "hosts", "--function", "f"), "--function: got f, and hosts is no profile"),
+        (("report", ".", "--against", "hosts", "--condition", "3"), "--condition: got 3 with --against"),
+    ],
+)
+def test_options_that_a_report_does_not_have_are_refused(
+    call: Call, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    (tmp_path / "hosts").mkdir()
+    (tmp_path / "hosts" / "a.json").write_text("{}")
+    refused(call(*words), said)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
         (("--engine", "sim,kernel", "--cluster", "tls://10.0.0.5:8786"), "cluster: got it with the engine kernel"),
         (("--engine", "sim,kernel", "--budget", "10foo"), 'budget: got "10foo"'),
         (("--engine", "sim,kernel", "--until-decided"), "--until-decided: got 3 repetitions"),

@@ -273,6 +273,8 @@ def test_out_without_a_report_and_what_is_no_run_are_refused(made: Made, tmp_pat
     run = made("before")
     assert "--out: got it without --report" in refused(run, run, "--out", tmp_path / "x.html")
     assert knee(run, tmp_path).exception is not None
+    for words in (("--engine", "sim"), ("--workers", "2")):
+        assert f"{words[0]}: got it without --kernel" in refused(run, run, *words)
 
 
 def test_the_page_has_the_figures_of_both(made: Made, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import click
 from tcpknee import say
 from tcpknee.errors import UsageError
 
-from .options import PATH, Whole, json_option
+from .options import PATH, Whole, is_given, json_option
 
 if TYPE_CHECKING:
     from tcpknee.runs.checking import Finding
@@ -37,6 +37,8 @@ def command(file: str, call: Path | None, seconds: int, json: bool) -> int:
     """
     from tcpknee.runs import checking
 
+    if call is not None and is_given("seconds"):
+        raise click.UsageError("--seconds: got it with --call, which is one call; expected one of them.")
     if call is not None:
         return _play(file, call, json)
     findings = checking.check(file, seconds)

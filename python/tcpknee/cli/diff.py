@@ -14,7 +14,18 @@ from tcpknee.errors import UsageError
 
 from . import completion
 from .named import of_kernels
-from .options import PATH, Whole, force_option, foreign, foreign_files, free, json_option, name_list, quiet_option
+from .options import (
+    PATH,
+    Whole,
+    force_option,
+    foreign,
+    foreign_files,
+    free,
+    is_given,
+    json_option,
+    name_list,
+    quiet_option,
+)
 
 if TYPE_CHECKING:
     from tcpknee.runs.differences import Diff
@@ -85,6 +96,11 @@ def command(
             f"got {human.counted(len(runs), 'path')} and {human.counted(len(kernel), 'kernel')}; expected two run "
             "folders, or a scenario and two kernels: --kernel 4.15,5.3 path.toml."
         )
+    for name in ("engine", "workers"):
+        if is_given(name) and not kernel:
+            raise click.UsageError(
+                f"--{name}: got it without --kernel; expected both. Two run folders are compared as they are."
+            )
     if out is not None and not report:
         raise click.UsageError("--out: got it without --report; expected both. Text goes to stdout.")
     if out is not None:

@@ -68,9 +68,11 @@ def command(
     if run.is_file():
         if figure is not None or condition is not None or against is not None:
             raise click.UsageError(f"--figure, --condition, --against: {run} is a file; these are of folders.")
+        _refuse_function(run, function)
         _snapshot_report(run, out, quiet)
         return 0
     if _are_snapshots(run) and figure is None and condition is None and against is None:
+        _refuse_function(run, function)
         _hosts_report(run, out, quiet)
         return 0
     if profile.is_profile(run):
@@ -78,13 +80,21 @@ def command(
             raise click.UsageError(f"--figure, --condition: {run} is a profile, whose page has one figure.")
         _profile_report(run, against, function, out, quiet)
         return 0
-    if function is not None:
-        raise UsageError(f"--function: got {function}, and {run} is no profile; expected a profile or imported stacks.")
+    _refuse_function(run, function)
     if against is not None:
+        if condition is not None:
+            raise UsageError(
+                f"--condition: got {condition} with --against; expected one of them. A run alone has conditions."
+            )
         _beside_report(run, against, out, figure, format, paper, quiet)
         return 0
     write(run, out, figure, format, paper, condition, quiet=quiet)
     return 0
+
+
+def _refuse_function(run: Path, function: str | None) -> None:
+    if function is not None:
+        raise UsageError(f"--function: got {function}, and {run} is no profile; expected a profile or imported stacks.")
 
 
 def write(
