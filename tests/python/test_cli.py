@@ -6,13 +6,16 @@ import csv
 import json
 import math
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import click
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 
 import tcpknee
@@ -532,6 +535,24 @@ def test_one_figure_is_written_alone(call: Call, small_run: Path, tmp_path: Path
     assert (ended.code, ended.out) == (0, "Figure: goodput.svg\n")
     assert "<svg" in (tmp_path / "goodput.svg").read_text()
     refused(call("report", small_run, "--figure", "godput"), 'Did you mean "goodput"?')
+
+
+@pytest.mark.parametrize("engine", ["sim", "kernel"])
+@pytest.mark.parametrize("form", ["flent", "mahimahi", "pcapng"])
+def test_what_was_not_run_is_not_exported(call: Call, small_run: Path, tmp_path: Path, form: str, engine: str) -> None:
+    """pcapng of the simulator is made again, and needs no repetition."""
+    shutil.copytree(small_run, tmp_path / "run")
+    meta = json.loads((tmp_path / "run" / "run.json").read_text())
+    host = {"engine": engine, "capture": "1MB", "labs": [], "repetitions": []}
+    (tmp_path / "run" / "run.json").write_text(json.dumps({**meta, **(host if engine != "sim" else {})}))
+    for name in ("runs", "flows", "queue"):
+        table = pq.read_table(tmp_path / "run" / f"{name}.parquet")
+        pq.write_table(table.filter(pc.less(table["rep"], 2)), tmp_path / "run" / f"{name}.parquet")
+    ended = call("export", "run", "--format", form, "--out", f"x.{form}", "--cell", "1", "--rep", "2", "-q")
+    if (form, engine) == ("pcapng", "sim"):
+        assert ended.code == 0
+    else:
+        refused(ended, "--rep: got 2; expected 0, 1, because repetition 2 of cell 1 was not run.")
 
 
 def test_a_figure_over_time_is_written_for_the_condition_asked(call: Call, tmp_path: Path) -> None:

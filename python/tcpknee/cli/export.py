@@ -184,7 +184,7 @@ def _pcapng(source: Path, out: Path, cell: int, rep: int, host: str, *, quiet: b
     from tcpknee.writing import cannot_write
 
     if not source.is_file() and (found := api.open(source)).meta["engine"] != "sim":
-        _check_cell(source, found.meta, cell, rep)
+        _check_ran(found, cell, rep)
         _captured(found, out, cell, rep, host)
         return
     if host != "sender":
@@ -250,7 +250,7 @@ def _flent(run: Path, out: Path, cell: int, rep: int, step: str | None) -> None:
     from tcpknee.runs import flent as files
 
     found = api.open(run)
-    _check_cell(run, found.meta, cell, rep)
+    _check_ran(found, cell, rep)
     told = files.write(found, cell, rep, out, step or files.STEP)
     streams = human.counted(int(told["metadata"]["TEST_PARAMETERS"]["upload_streams"]), "flow")
     steps = f"{human.counted(len(told['x_values']), 'step')} of {told['metadata']['STEP_SIZE']:g} s"
@@ -287,7 +287,7 @@ def _delivered(run: Path, cell: int, rep: int) -> str:
     from tcpknee.runs import api
 
     found = api.open(run)
-    _check_cell(run, found.meta, cell, rep)
+    _check_ran(found, cell, rep)
     queue = found.rows("queue", ["t_ns", "sent_bytes"], cell=cell, rep=rep, hop=0)
     t_ms = np.append(0.0, queue["t_ns"].to_numpy() / 1e6)
     sent = np.append(0.0, queue["sent_bytes"].to_numpy())
@@ -328,6 +328,22 @@ def _asked(file: Path, cell: int) -> str:
 
 def _lines(numbers: Any) -> str:
     return "\n".join(map(str, numbers.tolist())) + "\n"
+
+
+def _check_ran(run: Run, cell: int, rep: int) -> None:
+    """Refuses what the run does not have: it may have ended before its last repetition, or not be finished."""
+    assert run.folder is not None
+    _check_cell(run.folder, run.meta, cell, rep)
+    ran = sorted(run.rows("runs", ["rep"], cell=cell)["rep"].to_pylist())
+    if rep not in ran:
+        some = f"{', '.join(map(str, ran[:_LISTED]))}{' and so on' if len(ran) > _LISTED else ''}"
+        raise UsageError(
+            f"--rep: got {rep}; expected {some or 'another cell'}, because repetition {rep} of cell {cell} was not run."
+        )
+
+
+_LISTED = 10
+"""Repetitions that a refusal names."""
 
 
 def _check_cell(run: Path, meta: Mapping[str, Any], cell: int, rep: int) -> None:
