@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 import tcpknee
 from support import SMALL, Ended
+from tcpknee.datasets.dataset import Dataset
 from tcpknee.runs import flent
 
 Call = Callable[..., Ended]
@@ -166,3 +168,36 @@ def test_the_file_names_the_axes_and_that_it_is_simulated(call: Call, small_run:
     assert metadata["TITLE"] == "Small, flow.0.algorithm bbr1, repetition 0"
     assert metadata["NOTE"].startswith("Simulated by tcpknee") and "seed 7" in metadata["NOTE"]
     assert metadata["KERNEL_RELEASE"] is None and "seed = 7" in SMALL
+
+
+def test_the_kernel_is_the_one_that_carried_the_flows(call: Call, small_run: Path, tmp_path: Path) -> None:
+    shutil.copytree(small_run, tmp_path / "run")
+    file = tmp_path / "run" / "run.json"
+    meta = json.loads(file.read_text())
+    cells = [{**cell, "kernel": "6.12"} for cell in meta["cells"]]
+    guests = [{"name": name, "release": f"{name}.9", "built": "today"} for name in ("6.6", "6.12")]
+    ends = {role: {"kernel": "6.1.0", "host": role[0], "boot": role} for role in ("sender", "receiver")}
+    pair = {"sender": "a", "receiver": "b", "address": None, "port": 0, "netem": False, "programs": False}
+    for change, how, release, kernels, hosts in (
+        (
+            {"engine": "guest", "guests": guests, "cells": cells, "labs": []},
+            "Run in a lab by",
+            "6.12.9",
+            ("Linux 6.12.9", "Linux 6.6.9"),
+            (meta["host"]["name"],),
+        ),
+        (
+            {"engine": "hosts", "hosts": pair, "labs": [ends]},
+            "Run between two hosts by",
+            "6.1.0",
+            ("Linux 6.1.0",),
+            ("r", "s"),
+        ),
+    ):
+        file.write_text(json.dumps({**meta, "repetitions": [], **change}))
+        ended = call("export", "run", "--format", "flent", "--out", "a.flent", "--force")
+        assert ended.code == 0, ended.err
+        told = read(tmp_path / "a.flent")["metadata"]
+        assert told["NOTE"].startswith(how) and told["KERNEL_RELEASE"] == release
+        found = Dataset(tmp_path / "run").provenance
+        assert (found.kernels, found.hosts) == (kernels, hosts)

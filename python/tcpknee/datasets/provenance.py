@@ -68,12 +68,19 @@ class Provenance:
 def of_manifest(found: Mapping[str, Any]) -> Provenance:
     """Of `run.json`, `trace.json` or `profile.json`."""
     host = found.get("host")
-    told = host if isinstance(host, dict) else {}
+    told = [host] if isinstance(host, dict) else []
+    if found.get("engine") == "hosts":
+        told = [
+            {"name": lab[role].get("host"), "boot_id": lab[role].get("boot"), "kernel": f"Linux {lab[role]['kernel']}"}
+            for lab in found.get("labs", ())
+            for role in ("sender", "receiver")
+        ]
+    guests = [f"Linux {guest['release']}" for guest in found.get("guests", ())]
     sessions = found.get("sessions") or [{}]
     return Provenance(
-        hosts=_known([told.get("name")]),
-        boot_ids=_known([told.get("boot_id")]),
-        kernels=_known([told.get("kernel")]),
+        hosts=_known(one.get("name") for one in told),
+        boot_ids=_known(one.get("boot_id") for one in told),
+        kernels=_known(guests or (one.get("kernel") for one in told)),
         versions=_known([found.get("engine_version")]),
         began=_time(found.get("began") or sessions[0].get("started")),
     )

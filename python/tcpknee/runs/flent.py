@@ -239,11 +239,11 @@ def _metadata(
 ) -> dict[str, Any]:
     axes = "".join(f", {key} {value}" for key, value in about["axes"])
     time = begun.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    simulated = meta["engine"] == "sim"
+    how = {"sim": "Simulated", "hosts": "Run between two hosts"}.get(meta["engine"], "Run in a lab")
     return {
         "NAME": "tcp_nup",
         "TITLE": f"{meta['title']}{axes}, repetition {rep}",
-        "NOTE": f"{'Simulated' if simulated else 'Run in a lab'} by tcpknee {meta['engine_version']}, "
+        "NOTE": f"{how} by tcpknee {meta['engine_version']}, "
         f"cell {about['index']}, repetition {rep}, seed {manifest.seed_of(meta, about)}",
         "TIME": time,
         "T0": time,
@@ -255,12 +255,20 @@ def _metadata(
         "STEP_SIZE": step_ns / 1e9,
         "IP_VERSION": 4,
         "FLENT_VERSION": None,
-        "KERNEL_RELEASE": None if simulated else meta["host"]["kernel"].removeprefix("Linux "),
+        "KERNEL_RELEASE": _release(meta, about),
         "BATCH_NAME": None,
         "BATCH_TIME": None,
         "BATCH_UUID": meta["scenario_sha256"],
         "FAILED_RUNNERS": 0,
     }
+
+
+def _release(meta: Mapping[str, Any], about: Mapping[str, Any]) -> str | None:
+    """Of the kernel that carried a cell's flows, of hosts of both; None: it was simulated."""
+    if meta["engine"] == "sim":
+        return None
+    guests = {guest["name"]: str(guest["release"]) for guest in meta.get("guests", ())}
+    return guests.get(about.get("kernel")) or manifest.kernel_of(meta).removeprefix("Linux ")
 
 
 def _queues(about: Mapping[str, Any], hops: int) -> list[str]:
