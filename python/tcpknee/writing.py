@@ -23,11 +23,20 @@ from .errors import RunFolderError
 _SPILL = "tcpknee-spill-"
 _LOCK = ".lock"
 
+_foreign_allowed = False
+
 
 def allow_foreign_folders() -> None:
     """From now on, root writes into folders of other users as well, whose owners can put anything in a file's place;
     `--allow-foreign-folder` does it for a command."""
+    global _foreign_allowed
+    _foreign_allowed = True
     _core.allow_foreign_folders()
+
+
+def foreign_folders_allowed() -> bool:
+    """Was that said?"""
+    return _foreign_allowed
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 import shutil
@@ -249,6 +250,23 @@ def test_the_packets_of_a_file_are_simulated_in_a_process_of_its_own(here: Path)
     Path("s.toml").write_text(PATH + "bad.after = 40\n", encoding="utf-8")
     ended = knee(*export, "--force", cwd=here)
     assert ended.code == 2 and "bad " in ended.err and "cong_avoid" in ended.err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root refuses the folders of others")
+def test_what_makes_and_simulates_a_file_may_write_into_a_folder_of_another(here: Path) -> None:
+    theirs = here / "theirs"
+    theirs.mkdir()
+    os.chown(theirs, 65534, 65534)
+    refusal = knee("new", "algorithm", "mine", cwd=theirs)
+    assert refusal.code == 2 and "--allow-foreign-folder" in refusal.err
+    assert knee("new", "algorithm", "mine", "--allow-foreign-folder", cwd=theirs).code == 0
+    bad("")
+    Path("s.toml").write_text(PATH, encoding="utf-8")
+    export = ("export", "s.toml", "--format", "pcapng", "--cell", "1", "--out", "theirs/p.pcapng")
+    assert "belongs to another user" in knee(*export, cwd=here).err
+    ended = knee(*export, "--allow-foreign-folder", cwd=here)
+    assert ended.code == 0, ended.err
+    assert sorted(file.name for file in theirs.iterdir()) == ["mine.c", "p.pcapng"]
 
 
 def test_what_a_run_says_of_its_files_and_failures_is_looked_at(here: Path) -> None:

@@ -10,6 +10,8 @@ import click
 from tcpknee import say
 from tcpknee.errors import UsageError
 
+from .options import foreign
+
 _WORD_OF_C = re.compile(
     "auto|bool|break|case|char|const|continue|default|do|double|else|enum|extern|false|float|for|goto|if|inline|int|long"
     "|register|restrict|return|short|signed|sizeof|static|struct|switch|true|typedef|typeof|union|unsigned|void"
@@ -28,6 +30,7 @@ def command() -> None:
 
 @command.command("algorithm", short_help="Write NAME.c, an algorithm to begin with.")
 @click.argument("name")
+@foreign
 def algorithm(name: str) -> int:
     """Write NAME.c into this folder: Reno, commented, to begin with (docs/your-algorithm.md).
 

@@ -3,7 +3,8 @@
     python -m tcpknee.runs.fileworker
 
 The first line of its input is an object: `scenario` `file` `files` `algorithm_files` `kernels` as of `labworker`,
-`part` and `report`, descriptors for the tables of a repetition and for a call that goes wrong. Each further line asks
+`part` and `report`, descriptors for the tables of a repetition and for a call that goes wrong, and `foreign_folders`
+where captures may go into folders of others. Each further line asks
 for a repetition: `cell` `rep`, and `noise_ns` where hosts are to be late by that, or `packets`, a file for a capture;
 or for a `call` of the one algorithm, as `_core.play_call` takes it. Standard output gets lines of JSON: `{"t_ns": …}`
 now and then; `{"done": true}`, or `{"played": …}`, or `{"error": CLASS, "message": …}`.
@@ -18,7 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tcpknee import _core
+from tcpknee import _core, writing
 from tcpknee.errors import TcpkneeError
 
 from . import labworker
@@ -28,6 +29,8 @@ def main() -> int:
     """Exit code 0 when the input has ended."""
     start = json.loads(sys.stdin.readline())
     _core.guard_process(start["report"])
+    if start.get("foreign_folders"):
+        writing.allow_foreign_folders()
     scenario = labworker.parsed(start)
     for line in sys.stdin:
         request = json.loads(line)

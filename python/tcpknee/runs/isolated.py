@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tcpknee import _core, children, say
+from tcpknee import _core, children, say, writing
 from tcpknee.algorithms import compiler, naming, prototype, statics
 from tcpknee.errors import AlgorithmFailed, EngineError
 
@@ -40,6 +40,7 @@ class Isolated:
             "files": scenario.files,
             "kernels": {name: name for name in names},
             "algorithm_files": [one.request() for one in self._files],
+            "foreign_folders": writing.foreign_folders_allowed(),
         }
         # What an algorithm remembers beside its state is not to reach the next repetition.
         self._only_once = any(
