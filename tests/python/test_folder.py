@@ -191,12 +191,16 @@ def test_force_replaces_a_run_and_leaves_what_is_beside_it(tmp_path: Path) -> No
     folder.write_part((0, 0), part((0, 0)))
     folder.unlock()
     (folder.path / "notes.md").write_text("mine")
+    (folder.path / "calls").mkdir()
+    for name in ("12-3.json", "mine.json"):
+        (folder.path / "calls" / name).write_text("{}")
     with pytest.raises(RunFolderError, match="already holds a run"):
         RunFolder.create(folder.path)
     again = RunFolder.create(folder.path, force=True)
     assert again.parts() == [] and any((folder.path / "parts").iterdir())
     again.begin()
     assert again.parts() == [] and not (folder.path / "parts").exists() and not (folder.path / "run.json").exists()
+    assert [file.name for file in (folder.path / "calls").iterdir()] == ["mine.json"]
     assert (folder.path / "notes.md").read_text() == "mine"
 
 

@@ -4,6 +4,7 @@
     RUN/{runs,flows,samples,queue,events}.parquet, from the kernel also
         {cpu,links,programs,host_costs,stacks}.parquet
     RUN/output/                      what programs of the scenario printed
+    RUN/calls/                       calls of algorithms from files that went wrong
     RUN/parts/c000012-r0003.flows.parquet, c000012-r0003.samples.parquet, …
                                      one finished repetition of one cell, a file for each table; `flows` comes last
 
@@ -32,7 +33,7 @@ from tcpknee.datasets import manifest
 from tcpknee.errors import RunFolderError
 from tcpknee.writing import cannot_write, new_file
 
-from . import tables
+from . import calls, tables
 from .tables import PARTS
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ _LAST = "flows"
 
 _PART = re.compile(rf"c(\d{{6,}})-r(\d{{4,}})\.{_LAST}\.parquet")
 _PART_FILE = re.compile(rf"c\d{{6,}}-r\d{{4,}}\.({'|'.join(tables.NAMES)})\.parquet")
+_CALL_FILE = re.compile(r"\d+-\d+\.json")
 _OUTPUT_FILE = re.compile(r"cell\d+-rep\d+-flow\d+-\w+\.txt")
 
 # Streams are read once and thrown away: lz4 on the calling thread costs next to nothing.
@@ -308,6 +310,7 @@ class RunFolder:
         """Removes what a run wrote here, and nothing else. A `place` of a cluster's workers stays."""
         self._remove_parts(place)
         self._remove_below(self.output.name, _OUTPUT_FILE)
+        self._remove_below(calls.FOLDER, _CALL_FILE)
         for name in ("run.json", *OF_HOSTS.values(), *(f"{name}.parquet" for name in tables.NAMES)):
             self._writing.remove(name)
 
