@@ -12,7 +12,7 @@ use super::{Loss, LossKind, LossSpec, Pattern};
 
 pub(super) const KIND: LossKind = LossKind {
     name: "trace",
-    summary: "packets are lost as a file says: 0 and 1 (lost) for one packet each, from the beginning again at the end, or the numbers of the packets lost, from 1",
+    summary: "packets are lost as a file says: 0 and 1 (lost) for one packet each, from the beginning again at the end, or the numbers of the packets lost, from 1; 0 and 1 alone are numbers where no word begins with 0",
     source: "tcpknee",
     example: "trace losses.txt",
     read,
@@ -57,13 +57,18 @@ fn read(name: &str, files: Files<'_>) -> Result<LossSpec, TextError> {
 }
 
 impl Sequence {
-    /// Nothing but 0 and 1, together or apart, is a sequence; anything else has to be numbers.
+    /// Nothing but 0 and 1, together or apart, is a sequence if one of the words begins with 0, as no number does; anything
+    /// else has to be numbers.
     fn parse(name: &str, path: &str, text: &str) -> Result<Sequence, FileError> {
-        let mut bits = String::new();
-        lines(text).for_each(|(_, line)| bits.extend(line.split_whitespace()));
-        let repeats = bits.bytes().all(|bit| matches!(bit, b'0' | b'1'));
+        let words = || lines(text).flat_map(|(_, line)| line.split_whitespace());
+        let mut bits = words().flat_map(str::bytes);
+        let repeats =
+            words().any(|word| word.starts_with('0')) && bits.all(|bit| matches!(bit, b'0' | b'1'));
         let lost = if repeats {
-            bits.bytes().map(|bit| bit == b'1').collect()
+            words()
+                .flat_map(str::bytes)
+                .map(|bit| bit == b'1')
+                .collect()
         } else {
             numbers(path, text)?
         };
@@ -146,8 +151,20 @@ mod tests {
 
     #[test]
     fn bits_repeat_and_numbers_do_not() {
-        assert_eq!(fate("0 1\n# twice\n001\n", 12), "010010100101");
-        assert_eq!(fate("2 5", 12), "010010000000");
+        for (text, fates) in [
+            ("0 1\n# twice\n001\n", "010010100101"),
+            ("0001000", "000100000010"),
+            ("1\n0\n0\n", "100100100100"),
+            ("100 001", "100001100001"),
+            ("0", "000000000000"),
+            ("2 5", "010010000000"),
+            // Of 0 and 1 alone, but no word begins with 0.
+            ("10", "000000000100"),
+            ("1", "100000000000"),
+            ("1 10\n11\n100 101\n", "100000000110"),
+        ] {
+            assert_eq!(fate(text, 12), fates, "{text}");
+        }
     }
 
     #[test]
