@@ -18,7 +18,8 @@ pub fn cautions(cell: &Cell) -> Vec<String> {
             (hop.queue, data, hop.rate),
             (hop.ack.queue, ack, hop.ack.rate),
         ];
-        for text in ends.into_iter().filter_map(|end| of_queue(hop, end)) {
+        let of_queues = ends.into_iter().filter_map(|end| of_queue(hop, end));
+        for text in of_queues.chain(of_no_rate(hop)) {
             if !found.contains(&text) {
                 found.push(text);
             }
@@ -105,6 +106,14 @@ pub fn is_random(cell: &Cell) -> bool {
     !cell.hops().all(is_even)
         || hosts.iter().any(|host| host.noise > Nanos::ZERO)
         || cell.flows.iter().any(|flow| flow.workload.kind().draws)
+}
+
+/// A queue that is told, where there is none.
+fn of_no_rate(hop: &Path) -> Option<String> {
+    let is_told = hop.queue != "fifo" || hop.buffer != BufferLimit::Unlimited;
+    (hop.rate.is_none() && is_told).then(|| {
+        "at a rate that is unlimited no packet waits: buffer, queue and its parameters have no effect".into()
+    })
 }
 
 /// A queue's own caution, at the rate of the link behind it.

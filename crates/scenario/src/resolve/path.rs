@@ -80,8 +80,10 @@ impl Resolver<'_> {
         let (data_buffer, ack_buffer) =
             (buffer("rate", "buffer"), buffer("ack_rate", "ack_buffer"));
         let policer = self.attempt(|| self.policer(section, packet()));
+        let ack_queue = self.attempt(|| self.check_ack_queue(section));
         let losses = self.attempt(|| self.losses(section));
         let (loss, ack_loss) = losses?;
+        ack_queue?;
         Some(Path {
             rate,
             rate_trace,
@@ -145,17 +147,10 @@ impl Resolver<'_> {
         packet_bytes: u32,
     ) -> Result<Option<PolicerSpec>, ScenarioError> {
         let Some(rate) = self.rate(section, "policer_rate") else {
-            let key = "policer_burst";
-            if self.value(section, key).is_none() {
-                return Ok(None);
-            }
-            let expected = format!("{} beside it", section.path_of("policer_rate"));
-            return Err(self.refuse(
-                section,
-                key,
-                expected,
-                "Without a rate there is no policer.",
-            ));
+            let next = "Without a rate there is no policer.";
+            let keys = ["policer_burst", "policer_action"];
+            self.refuse_without(section, "policer_rate", &keys, next)?;
+            return Ok(None);
         };
         const DEFAULT_BURST: Nanos = Nanos::from_ms(250);
         let packet = u64::from(packet_bytes);
@@ -177,6 +172,31 @@ impl Resolver<'_> {
                 _ => Action::Drop,
             },
         }))
+    }
+
+    /// Refuses the first of `keys` that the file sets, for want of another.
+    fn refuse_without(
+        &self,
+        section: Section,
+        other: &str,
+        keys: &[&str],
+        next: &str,
+    ) -> Result<(), ScenarioError> {
+        let set = keys.iter().find(|key| self.point.sets(section, key));
+        set.map_or(Ok(()), |key| {
+            let expected = format!("{} beside it", section.path_of(other));
+            Err(self.refuse(section, key, expected, next))
+        })
+    }
+
+    /// A rate that is "unlimited" in so many words may be one of several, for all of which the queue is told.
+    fn check_ack_queue(&self, section: Section) -> Result<(), ScenarioError> {
+        if self.value(section, "ack_rate").is_some() && self.point.sets(section, "ack_rate") {
+            return Ok(());
+        }
+        let next = "Without a rate no ACK waits.";
+        let keys = ["ack_buffer", "ack_queue"];
+        self.refuse_without(section, "ack_rate", &keys, next)
     }
 
     /// Of the queue that `key` names.

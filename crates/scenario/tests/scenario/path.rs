@@ -4,7 +4,7 @@ use crate::common::{GOOD, edited, names, read};
 use knee_path::impairment::{Form, IMPAIRMENTS, Key};
 use knee_path::queue::BufferLimit;
 use knee_path::queue::policer::Action;
-use knee_scenario::{describe, phase_noise};
+use knee_scenario::{cautions, describe, phase_noise};
 use knee_units::Nanos;
 
 #[test]
@@ -210,7 +210,7 @@ fn queue_of_acks_takes_parameters_of_its_own() {
 
     let axis = edited(
         "rtt = \"100ms\"",
-        "rtt = \"100ms\"\nack_queue = [\"fifo\", \"codel\"]\nack_codel.target = [\"5ms\", \"9ms\"]",
+        "rtt = \"100ms\"\nack_rate = \"1Mbit/s\"\nack_queue = [\"fifo\", \"codel\"]\nack_codel.target = [\"5ms\", \"9ms\"]",
     );
     let scenario = read(&axis).unwrap();
     let labels: Vec<_> = scenario.cells().map(|cell| cell.axes).collect();
@@ -234,6 +234,24 @@ fn queue_of_acks_takes_parameters_of_its_own() {
     ] {
         let error = with_path(keys).unwrap_err();
         assert!(error.contains(why), "{keys}: {error}");
+    }
+}
+
+#[test]
+fn a_queue_that_is_told_at_a_rate_without_one_is_cautioned_of() {
+    const NONE: &str = "at a rate that is unlimited no packet waits: buffer, queue and its parameters have no effect";
+    for (keys, told) in [
+        ("", None),
+        ("buffer = \"unlimited\"", None),
+        ("buffer = \"170packets\"", Some(NONE)),
+        ("queue = \"codel\"\ncodel.target = \"9ms\"", Some(NONE)),
+        // One of several rates of ACKs.
+        ("ack_rate = \"unlimited\"\nack_buffer = \"50packets\"", None),
+    ] {
+        let path = format!("rate = \"unlimited\"\n{keys}");
+        let text = edited("rate = \"50Mbit/s\"", &path);
+        let cell = read(&text).unwrap().cell(0).unwrap();
+        assert_eq!(cautions(&cell).first().map(String::as_str), told, "{keys}");
     }
 }
 

@@ -121,6 +121,25 @@ policer_burst = "64KiB""#,
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
+policer_action = "mark""#,
+            r#"s.toml:6: path.policer_action: got "mark"; expected path.policer_rate beside it. Without a rate there is no policer."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+ack_buffer = "50packets""#,
+            r#"s.toml:6: path.ack_buffer: got "50packets"; expected path.ack_rate beside it. Without a rate no ACK waits."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+ack_queue = "codel"
+ack_codel.target = "9ms""#,
+            r#"s.toml:6: path.ack_queue: got "codel"; expected path.ack_rate beside it. Without a rate no ACK waits."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
 policer_rate = "5Mbit/s"
 policer_burst = "1000B""#,
             r#"s.toml:7: path.policer_burst: got "1000B"; expected room for at least one packet of 1500B (path.mtu + path.overhead)."#,

@@ -21,6 +21,8 @@ rate = ["50Mb", "10Mbit/s", 7]
 rtt = "100ms"
 mtu = "9000B"
 policer_burst = "9kB"
+ack_rate = "1Mb"
+ack_queue = "codel"
 
 [sender]
 gso_max = "2000B"
@@ -46,13 +48,14 @@ asert = "cubic.goodput > 1Mbit/s"
             r#"s.toml:7: path.rate: got "50Mb", whose unit "Mb" is unknown here"#,
             "s.toml:7: path.rate: got the bare number 7",
             r#"s.toml:10: path.policer_burst: got "9kB""#,
-            r#"s.toml:13: sender.gso_max: got "2000B""#,
-            r#"s.toml:14: sender.tcp_wmem_min: got "10MB""#,
-            r#"s.toml:17: flow.0.algorithm: unknown algorithm "cubci""#,
-            r#"s.toml:18: flow.0.start: got "11s""#,
-            "s.toml:19: flow.0.bbr1.drain_gian: unknown key",
-            "s.toml:23: flow.1.bytes: missing",
-            "s.toml:26: expect.0.asert: unknown key",
+            r#"s.toml:11: path.ack_rate: got "1Mb", whose unit "Mb" is unknown here"#,
+            r#"s.toml:15: sender.gso_max: got "2000B""#,
+            r#"s.toml:16: sender.tcp_wmem_min: got "10MB""#,
+            r#"s.toml:19: flow.0.algorithm: unknown algorithm "cubci""#,
+            r#"s.toml:20: flow.0.start: got "11s""#,
+            "s.toml:21: flow.0.bbr1.drain_gian: unknown key",
+            "s.toml:25: flow.1.bytes: missing",
+            "s.toml:28: expect.0.asert: unknown key",
         ]
     );
 }
