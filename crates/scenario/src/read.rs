@@ -48,6 +48,15 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// As the file has it.
+    pub(super) fn shown(&self) -> String {
+        // A number or a flag.
+        if self.written == self.label {
+            return self.label.clone();
+        }
+        quoted(&self.label)
+    }
+
     /// What the registry says of a key of that kind.
     pub(super) fn of_registry(kind: &dyn Kind, text: &str, line: u32) -> Entry {
         let (value, written) = kind.default(text);

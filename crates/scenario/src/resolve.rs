@@ -14,13 +14,12 @@ use crate::key::profile::Profile;
 use crate::key::value::Value;
 use knee_path::loss::LossSpec;
 use knee_units::cpus::Cpus;
-use knee_units::parse::quoted;
 use knee_units::{Nanos, Rate};
 
 use crate::cell::{Cell, Host};
 use crate::keys::Section;
 use crate::matrix::{Matrix, Point};
-use crate::read::{Entry, Setting};
+use crate::read::{Entry, Setting, Target};
 use values::Table;
 
 /// Largest queue: far above any router's, far below what overflows.
@@ -122,12 +121,8 @@ impl Resolver<'_> {
 
     /// The value as the file has it.
     fn label(&self, section: Section, name: &str) -> String {
-        match self.point.get(section, name).map(|(_, entry)| entry) {
-            // A number or a flag.
-            Some(entry) if entry.written == entry.label => entry.label.clone(),
-            Some(entry) => quoted(&entry.label),
-            None => String::new(),
-        }
+        let found = self.point.get(section, name);
+        found.map_or(String::new(), |(_, entry)| entry.shown())
     }
 
     fn optional_text(&self, section: Section, name: &str) -> Option<String> {
@@ -323,6 +318,30 @@ impl Resolver<'_> {
                 self.error(line.unwrap_or_else(|| self.section_line(section)), problem)
             }
         }
+    }
+
+    /// Refuses a parameter that the file sets for what `key` names.
+    fn refuse_param(
+        &self,
+        section: Section,
+        key: &str,
+        name: &str,
+        expected: &str,
+    ) -> ScenarioError {
+        let is_it = |setting: &Setting| {
+            setting.section == section
+                && matches!(&setting.target, Target::Param { key: of, name: is, .. } if *of == key && is == name)
+        };
+        let (setting, entry) = (self.point.set())
+            .find(|(setting, _)| is_it(setting))
+            .expect("a parameter of its default contradicts none");
+        let problem = Problem::Value {
+            key: setting.path.clone(),
+            got: entry.shown(),
+            expected: expected.into(),
+            next: String::new(),
+        };
+        self.error(entry.line, problem)
     }
 
     /// The row of a sample that a refused value comes from; of a default the one that its table has values of.

@@ -118,6 +118,7 @@ pub(super) const KIND: QueueKind = QueueKind {
             source: "Linux net/sched/sch_cake.c: cake_reconfigure()",
         },
     ],
+    conflict: None,
     caution: None,
     build: |setup| Box::new(Cake::new(setup)),
 };

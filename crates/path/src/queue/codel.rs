@@ -39,6 +39,7 @@ pub(super) const KIND: QueueKind = QueueKind {
         },
         CE_THRESHOLD,
     ],
+    conflict: None,
     caution: None,
     build: |setup| Box::new(CodelQueue::new(&setup)),
 };

@@ -128,6 +128,7 @@ pub(super) const KIND: QueueKind = QueueKind {
             source: LINUX,
         },
     ],
+    conflict: None,
     caution: Some(step_below_a_packet),
     build: |setup| Box::new(DualPi2::new(setup)),
 };

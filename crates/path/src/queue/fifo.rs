@@ -14,6 +14,7 @@ pub(super) const KIND: QueueKind = QueueKind {
     summary: "first in, first out; an arriving packet that does not fit is dropped",
     source: "Linux net/sched/sch_fifo.c (bfifo: bytes, pfifo: packets)",
     params: &[],
+    conflict: None,
     caution: None,
     build: |setup| Box::new(Fifo::new(setup.limit)),
 };

@@ -71,6 +71,7 @@ pub(super) const KIND: QueueKind = QueueKind {
             source: "Linux net/sched/sch_fq.c: fq_init(), 4294 s",
         },
     ],
+    conflict: None,
     caution: None,
     build: |setup| Box::new(Fq::new(&setup)),
 };

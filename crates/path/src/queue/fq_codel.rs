@@ -49,6 +49,7 @@ pub(super) const KIND: QueueKind = QueueKind {
             source: "RFC 8290 section 5.2.6; Linux net/sched/sch_fq_codel.c",
         },
     ],
+    conflict: None,
     caution: None,
     build: |setup| Box::new(FqCodel::new(setup)),
 };

@@ -43,6 +43,7 @@ pub(super) const KIND: QueueKind = QueueKind {
         FLOWS,
         QUANTUM,
     ],
+    conflict: None,
     caution: None,
     build: |setup| Box::new(FqPie::new(setup)),
 };

@@ -94,6 +94,9 @@ pub struct Setup {
 /// packets of so many bytes. `None`: nothing.
 pub type Caution = fn(&Params, Rate, u32) -> Option<String>;
 
+/// Says which of a queue's parameters contradicts the others, and what is expected of it.
+pub type Conflict = fn(&Params) -> Option<(&'static str, &'static str)>;
+
 /// A kind of queue that a scenario can name.
 pub struct QueueKind {
     pub name: &'static str,
@@ -101,6 +104,8 @@ pub struct QueueKind {
     pub source: &'static str,
     /// A scenario sets them as `NAME.PARAM`.
     pub params: &'static [Param],
+    /// What is refused besides values out of bounds.
+    pub conflict: Option<Conflict>,
     /// What to know before a run with these parameters.
     pub caution: Option<Caution>,
     pub build: fn(Setup) -> Box<dyn Queue>,

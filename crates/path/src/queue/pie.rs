@@ -51,6 +51,7 @@ pub(super) const KIND: QueueKind = QueueKind {
         BYTEMODE,
         DQ_RATE_ESTIMATOR,
     ],
+    conflict: None,
     caution: None,
     build: |setup| Box::new(PieQueue::new(setup)),
 };

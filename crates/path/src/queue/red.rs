@@ -23,7 +23,7 @@
 //! Differs from Linux: the random number has 64 bits, and its range is
 //! computed without the rounding of a reciprocal.
 
-use knee_units::params::{Param, Unit};
+use knee_units::params::{Param, Params, Unit};
 use knee_units::rng::Stream;
 use knee_units::{Nanos, Rate};
 
@@ -52,7 +52,7 @@ pub(super) const KIND: QueueKind = QueueKind {
             default: 0.0,
             min: 0.0,
             max: MAX_BYTES,
-            doc: "average backlog from which on all are; 0: three times min, else a quarter of path.buffer, else three times what the link sends in 2.5ms, at least 15 packets",
+            doc: "average backlog from which on all are, not below min; 0: three times min, else a quarter of path.buffer, else three times what the link sends in 2.5ms, at least 15 packets",
             source: "iproute2 tc/q_red.c; without a limit: Floyd, Gummadi, Shenker 2001",
         },
         Param {
@@ -119,9 +119,15 @@ pub(super) const KIND: QueueKind = QueueKind {
             source: "iproute2 tc/q_red.c",
         },
     ],
+    conflict: Some(max_below_min),
     caution: None,
     build: |setup| Box::new(Red::new(setup)),
 };
+
+fn max_below_min(params: &Params) -> Option<(&'static str, &'static str)> {
+    let (min, max) = (params.int("min"), params.int("max"));
+    (0 < max && max < min).then_some(("max", "at least red.min"))
+}
 
 const MAX_BYTES: f64 = 4_294_967_295.0;
 
@@ -209,7 +215,7 @@ impl Settings {
     }
 }
 
-/// `min` and `max` with their defaults; `max` is the larger one.
+/// `min` and `max` with their defaults. Where both are the same, all are dropped from there on.
 fn thresholds(setup: &Setup) -> (u64, u64) {
     let packet_bytes = u64::from(setup.max_packet_bytes);
     let limit_bytes = match setup.limit {

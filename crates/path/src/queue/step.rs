@@ -54,6 +54,7 @@ pub(super) const KIND: QueueKind = QueueKind {
             "tc-fq(8), tc-fq_codel(8), ce_threshold",
         ),
     ],
+    conflict: None,
     caution: Some(threshold_below_a_packet),
     build: |setup| Box::new(Step::new(&setup)),
 };

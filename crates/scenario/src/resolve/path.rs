@@ -77,6 +77,8 @@ impl Resolver<'_> {
                 self.buffer(section, (rate_key, rate), key, whole_rtt, packet())
             })
         };
+        let [queue_params, ack_queue_params] =
+            ["queue", "ack_queue"].map(|key| self.attempt(|| self.queue_params(section, key)));
         let (data_buffer, ack_buffer) =
             (buffer("rate", "buffer"), buffer("ack_rate", "ack_buffer"));
         let policer = self.attempt(|| self.policer(section, packet()));
@@ -95,13 +97,13 @@ impl Resolver<'_> {
                 rate_trace: ack_rate_trace,
                 buffer: ack_buffer?,
                 queue: self.name(section, "ack_queue"),
-                queue_params: self.queue_params(section, "ack_queue"),
+                queue_params: ack_queue_params?,
             },
             loss,
             ack_loss,
             buffer: data_buffer?,
             queue: self.name(section, "queue"),
-            queue_params: self.queue_params(section, "queue"),
+            queue_params: queue_params?,
             policer: policer?,
             mtu_bytes: self.mtu_bytes(),
             overhead_bytes: self.bytes(section, "overhead") as u32,
@@ -200,13 +202,16 @@ impl Resolver<'_> {
     }
 
     /// Of the queue that `key` names.
-    fn queue_params(&self, section: Section, key: &str) -> Params {
+    fn queue_params(&self, section: Section, key: &str) -> Result<Params, ScenarioError> {
         let kind = queue::find(self.name(section, key)).expect("the registry checked the name");
         let mut params = Params::defaults(kind.params);
         for (name, value) in self.point.params(section, key) {
             params.set(&name, value);
         }
-        params
+        match kind.conflict.and_then(|conflict| conflict(&params)) {
+            Some((name, expected)) => Err(self.refuse_param(section, key, name, expected)),
+            None => Ok(params),
+        }
     }
 
     /// The queue's size in bytes or packets; what is a product with the rate

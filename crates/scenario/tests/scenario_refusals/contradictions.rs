@@ -140,6 +140,23 @@ ack_codel.target = "9ms""#,
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
+queue = "red"
+red.min = "90kB"
+red.max = "30kB""#,
+            r#"s.toml:8: path.red.max: got "30kB"; expected at least red.min."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+ack_rate = "1Mbit/s"
+ack_queue = "red"
+ack_red.max = "30kB"
+ack_red.min = ["30kB", "31kB"]"#,
+            r#"s.toml:8: path.ack_red.max: got "30kB"; expected at least red.min."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
 policer_rate = "5Mbit/s"
 policer_burst = "1000B""#,
             r#"s.toml:7: path.policer_burst: got "1000B"; expected room for at least one packet of 1500B (path.mtu + path.overhead)."#,
