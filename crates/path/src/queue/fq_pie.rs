@@ -35,7 +35,7 @@ pub(super) const KIND: QueueKind = QueueKind {
             default: 0.1,
             min: 0.0,
             max: 1.0,
-            doc: "up to this probability ECN marks; beyond it packets are dropped",
+            doc: "up to this probability, rounded to whole percents as in Linux, ECN marks; beyond it packets are dropped",
             source: "Linux net/sched/sch_fq_pie.c",
         },
         pie::BYTEMODE,
