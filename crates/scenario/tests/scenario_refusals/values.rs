@@ -164,6 +164,18 @@ loss = "periodic""#,
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
+loss = "periodic 50.1%""#,
+            r#"s.toml:6: path.loss: got "periodic 50.1%"; expected at most 50%, which is every second packet, or 100%."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+loss = "periodic 70%""#,
+            r#"s.toml:6: path.loss: got "periodic 70%"; expected at most 50%, which is every second packet, or 100%."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
 ack_loss = "1.5ms""#,
             r#"s.toml:6: path.ack_loss: got "1.5ms", whose unit "ms" is unknown here; expected a share such as "1.5%"."#,
         ),
