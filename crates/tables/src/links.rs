@@ -10,7 +10,7 @@ table! {
         direction: &'static str, "", "tcpknee", "data, or back: against the data";
         backend: &'static str, "", "tcpknee", "user: tcpknee's link over TUN; netem: the kernel's qdiscs; veth: a veth pair between the hosts";
         asked_rate_bits_per_sec: Option<i64>, "bit/s", "tcpknee", "rate of the bottleneck; null: unlimited";
-        achieved_rate_bits_per_sec: Option<f64>, "bit/s", "tcpknee", "rate at which packets left while the queue was never empty; null: it never was busy, or unlimited";
+        achieved_rate_bits_per_sec: Option<f64>, "bit/s", "tcpknee", "rate at which packets left while the queue was never empty; null: it never was busy for long, or is unlimited";
         rate_error_pct: Option<f64>, "%", "tcpknee", "how far the achieved rate is from the asked one; null: as above";
         added_delay_us_p50: Option<f64>, "us", "tcpknee", "median of how much later than asked packets left; null: the backend is netem or veth, or there was no packet";
         added_delay_us_p99: Option<f64>, "us", "tcpknee", "99th percentile of it; null: as above";

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use knee_clock::monotonic_ns;
 use knee_link::{DirectionReport, LinkConfig, Report};
+use knee_path::Path;
 use knee_tables::QueueSample;
 use knee_units::{Nanos, Rate};
 use nix::net::if_::if_nametoindex;
@@ -17,6 +18,10 @@ use super::{TO_RECEIVER, TO_SENDER, is_user_mode_linux};
 
 /// As of tcpknee's own link: a rate further off is another path.
 const RATE_ERROR_PCT: f64 = 0.5;
+/// A queue that was busy for less says little of the rate: neither in time, as of tcpknee's own link, nor in packets, of
+/// which one more or less is seen.
+const LEAST_BUSY_NS: u64 = 100_000_000;
+const LEAST_BUSY_PKTS: u64 = 400;
 /// The token bucket's handle and netem's, and the one of what comes in, where the policer is.
 const BUCKET: u16 = 2;
 const NETEM: u16 = 1;
@@ -33,7 +38,7 @@ pub fn run(config: &LinkConfig, start_ns: u64, stop: BorrowedFd<'_>) -> io::Resu
     let index = |device| if_nametoindex(device).map(|index| index as i32);
     let (to_receiver, to_sender) = (index(TO_RECEIVER)?, index(TO_SENDER)?);
     let mut reader = Reader::new()?;
-    let mut bottleneck = Bottleneck::new(config.path.rate);
+    let mut bottleneck = Bottleneck::new(&config.path);
     let mut next_ns = start_ns + config.sample_interval.0;
     while !stopped(stop, next_ns)? {
         let found = reader.read()?;
@@ -67,15 +72,18 @@ pub fn run(config: &LinkConfig, start_ns: u64, stop: BorrowedFd<'_>) -> io::Resu
 /// The data direction over time.
 struct Bottleneck {
     rate: Option<Rate>,
+    /// A full one.
+    packet_bytes: u64,
     queue: Vec<QueueSample>,
     busy_ns: u64,
     busy_bytes: u64,
 }
 
 impl Bottleneck {
-    fn new(rate: Option<Rate>) -> Self {
+    fn new(path: &Path) -> Self {
         Self {
-            rate,
+            rate: path.rate,
+            packet_bytes: u64::from(path.mtu_bytes + path.overhead_bytes),
             queue: Vec::new(),
             busy_ns: 0,
             busy_bytes: 0,
@@ -118,9 +126,13 @@ impl Bottleneck {
         });
     }
 
+    fn was_busy(&self) -> bool {
+        self.busy_ns >= LEAST_BUSY_NS && self.busy_bytes >= LEAST_BUSY_PKTS * self.packet_bytes
+    }
+
     fn report(&self, netem: Counters) -> DirectionReport {
         let mut report = carried(netem);
-        if let Some(rate) = self.rate.filter(|_| self.busy_ns > 0) {
+        if let Some(rate) = self.rate.filter(|_| self.was_busy()) {
             let achieved = self.busy_bytes as f64 * 8e9 / self.busy_ns as f64;
             let asked = rate.bits_per_sec() as f64;
             report.achieved_rate_bits_per_sec = Some(achieved);
@@ -170,6 +182,43 @@ fn stopped(stop: BorrowedFd<'_>, then_ns: u64) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Samples of a queue that always has something to send, every 10 ms.
+    #[test]
+    fn a_rate_is_told_where_the_queue_was_busy_long_enough() {
+        for (mbit, packets_each, samples, is_told) in [
+            (10, 8, 1, false),
+            // A packet is 1.2 % of 100 ms.
+            (10, 8, 11, false),
+            (10, 8, 60, true),
+            (1_200, 1_000, 5, false),
+            (1_200, 1_000, 11, true),
+        ] {
+            let mut bottleneck = Bottleneck {
+                rate: Rate::from_bits_per_sec(mbit * 1_000_000),
+                packet_bytes: 1_500,
+                queue: Vec::new(),
+                busy_ns: 0,
+                busy_bytes: 0,
+            };
+            for sample in 0..=samples {
+                let counters = Counters {
+                    sent_bytes: sample * packets_each * 1_500,
+                    queue_bytes: 3_000,
+                    ..Counters::default()
+                };
+                bottleneck.sample(sample * 10_000_000, counters, Some(counters), 0);
+            }
+            let report = bottleneck.report(Counters::default());
+            let found = (report.rate_error_pct.is_some(), report.kept_up);
+            // 8 packets in 10 ms are 4 % too few.
+            assert_eq!(
+                found,
+                (is_told, !is_told || mbit != 10),
+                "{samples} of {mbit} Mbit/s"
+            );
+        }
+    }
 
     #[test]
     fn qdisc_that_is_gone_is_no_qdisc_without_packets() {
