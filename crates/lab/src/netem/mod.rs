@@ -52,8 +52,13 @@ const CLASS_RATE: &str = "1000gbit";
 /// What the kernel's own emulation cannot do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
-    #[error("path.loss: netem loses packets at random, independently or in bursts, got \"{0}\"")]
-    Loss(&'static str),
+    #[error(
+        "path.{key}: netem loses packets at random, independently or in bursts, got \"{kind}\""
+    )]
+    Loss {
+        key: &'static str,
+        kind: &'static str,
+    },
     #[error("path.buffer: tbf holds at most {UNLIMITED_BYTES} bytes, got {0}")]
     Buffer(u64),
     #[error("path.buffer: the qdisc {queue} counts packets, got bytes")]
@@ -111,7 +116,7 @@ pub fn commands(config: &LinkConfig) -> Result<String, Unsupported> {
         .rate
         .map_or(Nanos::ZERO, |rate| rate.transmit_time(packet));
     let before = Nanos(data_delay.0 + own.0);
-    let data = netem(before, &impaired(path, false), &path.loss)?;
+    let data = netem(before, &impaired(path, false), ("loss", &path.loss))?;
     let overhead = i64::from(path.overhead_bytes) - ETHERNET_BYTES;
     let _ = writeln!(
         batch,
@@ -167,9 +172,10 @@ fn impaired(path: &Path, against: bool) -> String {
 
 fn back(batch: &mut String, delays: &[(Ipv4Addr, Nanos)], path: &Path) -> Result<(), Unsupported> {
     let impaired = impaired(path, true);
+    let loss = ("ack_loss", &path.ack_loss);
     let first = delays.first().map_or(path.rtt, |&(_, delay)| delay);
     if delays.iter().all(|&(_, delay)| delay == first) {
-        let netem = netem(first, &impaired, &path.ack_loss)?;
+        let netem = netem(first, &impaired, loss)?;
         let _ = writeln!(batch, "qdisc add dev {TO_SENDER} root handle 1: {netem}");
         return Ok(());
     }
@@ -179,7 +185,7 @@ fn back(batch: &mut String, delays: &[(Ipv4Addr, Nanos)], path: &Path) -> Result
     );
     for (number, &(sender, delay)) in delays.iter().enumerate() {
         let class = number + 1;
-        let netem = netem(delay, &impaired, &path.ack_loss)?;
+        let netem = netem(delay, &impaired, loss)?;
         let _ = writeln!(
             batch,
             "class add dev {TO_SENDER} parent 1: classid 1:{class:x} htb rate {CLASS_RATE} quantum 65536\n\
@@ -190,7 +196,12 @@ fn back(batch: &mut String, delays: &[(Ipv4Addr, Nanos)], path: &Path) -> Result
     Ok(())
 }
 
-fn netem(delay: Nanos, impaired: &str, loss: &LossSpec) -> Result<String, Unsupported> {
+/// `key`: the scenario's, of the loss.
+fn netem(
+    delay: Nanos,
+    impaired: &str,
+    (key, loss): (&'static str, &LossSpec),
+) -> Result<String, Unsupported> {
     let mut text = format!(
         "netem limit {HELD_PKTS} delay {}.{:03}us{impaired}",
         delay.as_us(),
@@ -204,7 +215,7 @@ fn netem(delay: Nanos, impaired: &str, loss: &LossSpec) -> Result<String, Unsupp
                     .map(|share| share * 100.0);
                 write!(text, " loss gemodel {p}% {r}% {h}% {k}%")
             }
-            (_, kind) => return Err(Unsupported::Loss(kind)),
+            (_, kind) => return Err(Unsupported::Loss { key, kind }),
         };
     }
     Ok(text)
@@ -377,13 +388,20 @@ mod tests {
 
     #[test]
     fn loss_that_netem_does_not_have_is_refused() {
-        let mut config = config(&[40]);
-        config.path.loss = LossSpec {
+        let periodic = || LossSpec {
             kind: "periodic",
             share: 0.001,
             pattern: Pattern::Share,
         };
-        assert_eq!(commands(&config), Err(Unsupported::Loss("periodic")));
+        let [mut data, mut acks, mut apart] = [config(&[40]), config(&[40]), config(&[20, 80])];
+        data.path.loss = periodic();
+        acks.path.ack_loss = periodic();
+        apart.path.ack_loss = periodic();
+        for (config, key) in [(data, "loss"), (acks, "ack_loss"), (apart, "ack_loss")] {
+            let refusal = commands(&config).unwrap_err().to_string();
+            let told = format!("path.{key}: netem loses packets at random, ");
+            assert!(refusal.starts_with(&told), "{refusal}");
+        }
     }
 
     #[test]
