@@ -38,7 +38,7 @@ pub const TO_RECEIVER: &str = "to-receiver";
 
 /// Bytes of Ethernet that the kernel counts with a packet; the scenario's
 /// rate and buffer count IP.
-const ETHERNET_BYTES: i64 = 14;
+const ETHERNET_BYTES: u64 = 14;
 /// What netem may hold: more than any path's bandwidth-delay product in packets.
 const HELD_PKTS: u32 = 10_000_000;
 /// The token bucket's depth in time: what a late timer can make up for. More,
@@ -117,7 +117,7 @@ pub fn commands(config: &LinkConfig) -> Result<String, Unsupported> {
         .map_or(Nanos::ZERO, |rate| rate.transmit_time(packet));
     let before = Nanos(data_delay.0 + own.0);
     let data = netem(before, &impaired(path, false), ("loss", &path.loss))?;
-    let overhead = i64::from(path.overhead_bytes) - ETHERNET_BYTES;
+    let overhead = i64::from(path.overhead_bytes) - ETHERNET_BYTES as i64;
     let _ = writeln!(
         batch,
         "qdisc add dev {TO_RECEIVER} root handle 1: stab overhead {overhead} {data}"
@@ -611,10 +611,24 @@ mod tests {
                 &[("bandwidth", twice)],
                 "parent 1:1 handle 2: cake bandwidth 20000000bit diffserv3 triple-isolate no-ack-filter\n",
             ),
+            (
+                "cake",
+                BufferLimit::Unlimited,
+                &[("overhead", 24.0), ("mpu", 84.0)],
+                " no-ack-filter overhead 38 mpu 84\n",
+            ),
         ] {
             let text = commands(&queued(name, buffer, set)).unwrap();
             assert!(text.contains(said), "{text}");
         }
+    }
+
+    /// `tc` takes up to 256 bytes, and is told those of the Ethernet header with them.
+    #[test]
+    fn an_overhead_of_cake_that_tc_does_not_take_is_refused() {
+        let with = |bytes| queued("cake", BufferLimit::Unlimited, &[("overhead", bytes)]);
+        assert!(commands(&with(242.0)).is_ok());
+        assert_eq!(commands(&with(243.0)), Err(Unsupported::Queue("cake")));
     }
 
     #[test]

@@ -89,10 +89,12 @@ const RED: &[(&str, Word)] = &[
 ];
 const CAKE: &[(&str, Word)] = &[
     ("rtt", Word::Value("rtt")),
-    ("overhead", Word::Above0("overhead")),
     ("mpu", Word::Above0("mpu")),
     ("memory_limit", Word::Above0("memlimit")),
 ];
+
+/// The most that `tc` takes for CAKE's overhead.
+const CAKE_OVERHEAD_BYTES: u64 = 256;
 
 /// What a DualPI2 holds of which nobody says how much.
 const DUALPI2_PKTS: u32 = 10_000;
@@ -146,7 +148,8 @@ fn red(path: &Path, limit: BufferLimit) -> Option<String> {
     ))
 }
 
-/// CAKE has its own limit, and shapes where it is given a bandwidth.
+/// CAKE has its own limit, and shapes where it is given a bandwidth. Given an overhead, it takes what lies before the IP
+/// header off a packet's length, which the size table of the root has done already.
 fn cake(path: &Path) -> Option<String> {
     let params = &path.queue_params;
     let tins = match params.int("tins") {
@@ -171,8 +174,15 @@ fn cake(path: &Path) -> Option<String> {
         rate if rate.is_finite() => format!("bandwidth {rate}bit"),
         _ => "unlimited".into(),
     };
+    let overhead = match params.int("overhead") {
+        0 => String::new(),
+        bytes => {
+            let bytes = bytes + super::ETHERNET_BYTES;
+            (bytes <= CAKE_OVERHEAD_BYTES).then(|| format!(" overhead {bytes}"))?
+        }
+    };
     Some(format!(
-        "cake {shaped} {tins} {isolation} {filter}{}",
+        "cake {shaped} {tins} {isolation} {filter}{overhead}{}",
         of(path, CAKE)?
     ))
 }
