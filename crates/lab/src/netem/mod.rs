@@ -44,6 +44,8 @@ const HELD_PKTS: u32 = 10_000_000;
 /// The token bucket's depth in time: what a late timer can make up for. More,
 /// and longer bursts leave faster than the rate.
 const BURST: Nanos = Nanos::from_ms(1);
+/// More than any packet with its Ethernet header.
+const MOST_POLICED_BYTES: u32 = 1 << 17;
 /// The largest limit that tbf takes.
 const UNLIMITED_BYTES: u64 = i32::MAX as u64;
 /// More than any device's rate: a class without a limit of its own.
@@ -126,7 +128,7 @@ pub fn commands(config: &LinkConfig) -> Result<String, Unsupported> {
         bottleneck(&mut batch, rate, path)?;
     }
     if let Some(policer) = &path.policer {
-        police(&mut batch, policer);
+        police(&mut batch, policer, path);
     }
     let delays: Vec<(Ipv4Addr, Nanos)> = config
         .groups
@@ -272,13 +274,15 @@ fn bottleneck(batch: &mut String, rate: Rate, path: &Path) -> Result<(), Unsuppo
     Ok(())
 }
 
-/// A policer in front of the path.
-fn police(batch: &mut String, policer: &PolicerSpec) {
+/// A policer in front of the path. What comes in counts without its Ethernet header. Packets above `mtu`, which includes
+/// it, exceed any rate, and without the word that is 2040 bytes.
+fn police(batch: &mut String, policer: &PolicerSpec, path: &Path) {
     let (rate, burst) = (policer.rate.bits_per_sec(), policer.burst_bytes);
+    let overhead = path.overhead_bytes;
     let _ = writeln!(
         batch,
         "qdisc add dev {TO_SENDER} clsact\n\
-         filter add dev {TO_SENDER} ingress matchall action police rate {rate}bit burst {burst} conform-exceed drop/ok"
+         filter add dev {TO_SENDER} ingress matchall action police rate {rate}bit burst {burst} mtu {MOST_POLICED_BYTES} overhead {overhead} conform-exceed drop/ok"
     );
 }
 
@@ -643,11 +647,10 @@ mod tests {
         };
         config.path.policer = Some(policer(Action::Drop));
         assert!(!is_faster(&config.path));
+        config.path.overhead_bytes = 38;
         let text = commands(&config).unwrap();
-        assert!(
-            text.contains("ingress matchall action police rate 10000000bit burst 64000"),
-            "{text}"
-        );
+        let told = "ingress matchall action police rate 10000000bit burst 64000 mtu 131072 overhead 38 conform-exceed drop/ok\n";
+        assert!(text.contains(told), "{text}");
         config.path.policer = Some(policer(Action::Mark));
         assert_eq!(commands(&config), Err(Unsupported::Key("policer_action")));
     }
