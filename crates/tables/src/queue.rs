@@ -18,7 +18,7 @@ table! {
         sent_bytes: i64, "bytes", "tc qdisc sent", "bytes that left so far";
         offered_bytes: Option<i64>, "bytes", "tcpknee", "bytes that the link could have sent so far, had it always had something to send: at its rate, or as its trace says, and nothing in outages; null: it has no rate";
         dropped_pkts: i64, "packets", "tc qdisc dropped", "packets dropped by the queue so far";
-        marked_pkts: Option<i64>, "packets", "tc qdisc marked", "packets marked CE by the queue so far; null: the backend is netem or veth, whose marks are not read";
+        marked_pkts: Option<i64>, "packets", "tc qdisc marked", "packets that left with CE so far, marked by the policer or the queue; of a hop behind others those that an earlier one marked are among them; null: the backend is netem or veth, whose marks are not read";
         lost_pkts: i64, "packets", "tcpknee", "packets lost by the path's own loss so far";
     }
 }
