@@ -516,7 +516,7 @@ keyed! {
                 max: 65_000,
             }),
             Value("unlimited"),
-            "hosts at this side, over which connections are spread in turn: those on one host share its NIC's interrupts, its noise and, in cake, its part of the rate; unlimited: each connection has its own. A lab has one host at each side, whatever this says; its link's cake takes it for so many",
+            "hosts at this side, over which connections are spread in turn: those on one host share its NIC's interrupts, its noise and, in cake, its part of the rate; unlimited: each connection has its own, or with costs all are on one. A lab has one host at each side, whatever this says; its link's cake takes it for so many",
             "tcpknee",
         );
         /// Empty: any.

@@ -148,7 +148,7 @@ pub(super) static WHOLE: &[Key] = &[
         "backend",
         &kind::Name("back end", || vec!["auto", "user", "netem", "veth"]),
         Value("auto"),
-        "what emulates the path in a lab: tcpknee's own link, or netem and qdiscs where the kernel has them; auto: the own link, but netem in a guest kernel, and where the kernel has it above 2 Gbit/s or without a rate. veth: nothing does, and the two hosts are joined directly, to measure what they cost; it needs rate = \"unlimited\", rtt = \"0s\" and no other key of the path but mtu and super_packets. The simulator has one path, whatever this says, but joins hosts with costs by a veth pair, too",
+        "what emulates the path in a lab: tcpknee's own link, or netem and qdiscs where the kernel has them; auto: the own link, but netem in a guest kernel, and above 2 Gbit/s or without a rate where there is no policer; with hops, and where qdiscs cannot do the path, the own link always. veth: nothing does, and the two hosts are joined directly, to measure what they cost; it needs rate = \"unlimited\", rtt = \"0s\" and no other key of the path but mtu and super_packets. The simulator has one path, whatever this says, but joins hosts with costs by a veth pair, too",
         "tcpknee; tc-netem(8), veth(4)",
     ),
     key(

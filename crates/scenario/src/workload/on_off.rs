@@ -38,7 +38,7 @@ keyed! {
             "off",
             PART,
             Value("1s"),
-            "how long it then pauses, once the write() it is in is done",
+            "how long it then pauses, by a clock that runs from its first write: what a write() that is still under way takes of the pause is not made up for",
             "tcpknee",
         );
         pub write_bytes: Write<WRITE_BYTES> = WRITE;
