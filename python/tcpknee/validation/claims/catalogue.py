@@ -383,7 +383,7 @@ CLAIMS: tuple[Claim, ...] = (
             for what, loss in (("TSO packets lost", "super-packets 1.5%"), ("single packets lost", "1.5%"))
             for name in ("cubic", "bbr1")
         ),
-        quick=MappingProxyType({"repeat": "40"}),
+        quick=MappingProxyType({"repeat": "80"}),
     ),
     Claim(
         "loss-1.5-bbr2",
