@@ -146,6 +146,12 @@ fn told(error: traffic::Error) -> KernelError {
     }
 }
 
+/// Has those end who wait for it.
+fn end(stop: &EventFd) -> Result<(), KernelError> {
+    let told = stop.write(1).map(drop);
+    told.map_err(KernelError::system("tell the lab's processes to end"))
+}
+
 /// A repetition under way.
 struct Repetition<'a> {
     cell: &'a Cell,
@@ -153,7 +159,9 @@ struct Repetition<'a> {
     flows: &'a [Flow],
     lab: Lab,
     shared: Shared,
+    /// Of the generators, and of the link, which programs need for longer.
     stop: EventFd,
+    stop_link: EventFd,
     start_ns: u64,
     link: Child,
     generators: [Child; 2],
@@ -173,8 +181,11 @@ impl<'a> Repetition<'a> {
         flows: &'a [Flow],
         congestion: &(dyn Fn(&str) -> String + Sync),
     ) -> Result<Repetition<'a>, KernelError> {
-        let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC)
-            .map_err(KernelError::system("make an event descriptor"))?;
+        let event = || {
+            EventFd::from_flags(EfdFlags::EFD_CLOEXEC)
+                .map_err(KernelError::system("make an event descriptor"))
+        };
+        let (stop, stop_link) = (event()?, event()?);
         let shared = Shared::new(flows.len()).map_err(KernelError::system(
             "share memory between the lab's processes",
         ))?;
@@ -201,7 +212,7 @@ impl<'a> Repetition<'a> {
             start.tell(in_time() + cell.phase_ns(rep));
         }
         let mut link = crate::spawn("link", || {
-            joint.carry(&config, start.wait(&[stop.as_fd()]), stop.as_fd())
+            joint.carry(&config, start.wait(&[stop_link.as_fd()]), stop_link.as_fd())
         })?;
         let of_flows = cell.flows.iter().map(Variant::of_flow);
         let far = |_: &_| cell.receiver.algorithm.clone();
@@ -266,6 +277,7 @@ impl<'a> Repetition<'a> {
             flows,
             shared,
             stop,
+            stop_link,
             start_ns: start.wait(&[]),
             link,
             generators,
@@ -281,7 +293,7 @@ impl<'a> Repetition<'a> {
     fn run(mut self, progress: &mut dyn FnMut(Moment) -> bool) -> Result<Output, KernelError> {
         let punctual = Punctual::request();
         self.sampler.realtime = punctual.granted;
-        let outcome = self.watch(progress).and_then(|()| self.last_sample());
+        let outcome = self.watch(progress).and_then(|()| self.end_traffic());
         drop(punctual);
         // Which takes its time.
         self.programs.stop();
@@ -371,20 +383,18 @@ impl<'a> Repetition<'a> {
             .collect()
     }
 
-    /// What is there when the run ends, and when that was.
-    fn last_sample(&mut self) -> Result<u64, KernelError> {
+    /// The last sample, and the end of our own traffic: when that was.
+    fn end_traffic(&mut self) -> Result<u64, KernelError> {
         let now_ns = monotonic_ns();
-        self.sampler.book.end();
         self.sampler.sample(now_ns - self.start_ns, self.start_ns)?;
         self.watch_cpu(now_ns);
-        Ok(now_ns)
+        end(&self.stop)?;
+        Ok(monotonic_ns())
     }
 
     /// The reports, and the rows made of them and of the samples. The run ended at `now_ns`.
     fn finish(mut self, now_ns: u64) -> Result<Output, KernelError> {
-        self.stop
-            .write(1)
-            .map_err(KernelError::system("tell the lab's processes to end"))?;
+        end(&self.stop_link)?;
         let deadline = Instant::now() + REPORT_PATIENCE;
         let link: knee_link::Report = self.link.finish(deadline)?;
         let [sender, receiver] = &mut self.generators;

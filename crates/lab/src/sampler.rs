@@ -16,7 +16,7 @@ use crate::limits::Limits;
 use crate::repetition::Id;
 use crate::sample;
 use crate::{Addresses, FIRST_PORT, Lab};
-use knee_traffic::{Flow, Progress, Shared};
+use knee_traffic::{Flow, Shared};
 
 /// Both ends of a connection, the sender's first.
 pub type Ends = [(IpAddr, u16); 2];
@@ -90,8 +90,6 @@ pub struct Book {
     addresses: Vec<Addresses>,
     external: HashMap<Ends, usize>,
     measuring: bool,
-    /// What each flow of ours had read when the run ended, before its generators did.
-    read_at_end: Option<Vec<u64>>,
 }
 
 impl Sampler {
@@ -177,7 +175,6 @@ impl Book {
             addresses,
             external: HashMap::new(),
             measuring: false,
-            read_at_end: None,
         }
     }
 
@@ -286,23 +283,13 @@ impl Book {
     /// What the far application has read: our own applications tell; of a
     /// program's, what its host has acknowledged.
     pub fn bytes_read(&self, index: usize, info: &TcpInfo<'_>) -> u64 {
-        let Some(flow) = self.flows.get(index) else {
-            return info.bytes_acked().unwrap_or(0);
-        };
-        let progress = self.shared.get(flow.number);
-        match &self.read_at_end {
-            Some(read) if Progress::when(&progress.completed_ns).is_none() => read[index],
-            _ => progress.bytes_read.load(Ordering::Relaxed),
+        match self.flows.get(index) {
+            Some(flow) => {
+                let progress = self.shared.get(flow.number);
+                progress.bytes_read.load(Ordering::Relaxed)
+            }
+            None => info.bytes_acked().unwrap_or(0),
         }
-    }
-
-    /// The run is over: what generators still read does not count, but for the end of a transfer.
-    pub fn end(&mut self) {
-        let read = |flow: &Flow| {
-            let progress = self.shared.get(flow.number);
-            progress.bytes_read.load(Ordering::Relaxed)
-        };
-        self.read_at_end = Some(self.flows.iter().map(read).collect());
     }
 
     /// The steady part begins with what the last samples saw.
