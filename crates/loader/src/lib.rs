@@ -33,6 +33,7 @@ use knee_scenario::{Cell, FlowSpec};
 use libbpf_rs::Link;
 use nix::unistd::Uid;
 pub use objects::NOT_BUILT;
+pub use registration::arguments;
 use registration::{Build, Choosers, Registered};
 
 /// Where links of loaded algorithms are pinned.

@@ -115,10 +115,14 @@ fn cong_control_arguments(btf: &Btf<'_>) -> Option<usize> {
     let member = ops
         .iter()
         .find(|member| member.name.is_some_and(|name| name == "cong_control"))?;
-    let pointer = btf.type_by_id::<Ptr<'_>>(member.ty)?;
-    let proto_id: TypeId = pointer.referenced_type().type_id();
-    let proto = btf.type_by_id::<FuncProto<'_>>(proto_id)?;
-    Some(proto.iter().count())
+    arguments(btf, member.ty)
+}
+
+/// How many arguments a function takes to which a type of the kernel's points.
+pub fn arguments(btf: &Btf<'_>, pointer: TypeId) -> Option<usize> {
+    let pointer = btf.type_by_id::<Ptr<'_>>(pointer)?;
+    let proto: TypeId = pointer.referenced_type().type_id();
+    Some(btf.type_by_id::<FuncProto<'_>>(proto)?.iter().count())
 }
 
 /// Loads the object and registers its struct_ops map.

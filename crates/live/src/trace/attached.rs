@@ -4,9 +4,9 @@ use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::{fs, io};
 
 use knee_collect::KernelError;
-use knee_loader::{NOT_BUILT, log, requirements};
-use libbpf_rs::btf::types::{FuncProto, Ptr, Typedef};
-use libbpf_rs::btf::{Btf, ReferencesType, TypeId};
+use knee_loader::{NOT_BUILT, arguments, log, requirements};
+use libbpf_rs::btf::types::Typedef;
+use libbpf_rs::btf::{Btf, ReferencesType};
 use libbpf_rs::{Link, Map, MapCore, Object, ObjectBuilder, ProgramType};
 
 use super::cost::{Cost, Meter};
@@ -132,11 +132,8 @@ fn tracepoints() -> Result<impl Fn(&str) -> Option<usize>, (String, String)> {
     })?;
     Ok(move |name: &str| {
         let typedef = btf.type_by_name::<Typedef<'_>>(&format!("btf_trace_{name}"))?;
-        let pointer: TypeId = typedef.referenced_type().type_id();
-        let pointer = btf.type_by_id::<Ptr<'_>>(pointer)?;
-        let proto: TypeId = pointer.referenced_type().type_id();
         // The first is the tracepoint's own.
-        Some(btf.type_by_id::<FuncProto<'_>>(proto)?.iter().count() - 1)
+        Some(arguments(&btf, typedef.referenced_type().type_id())? - 1)
     })
 }
 
