@@ -394,7 +394,8 @@ pub fn hold(names: &BTreeSet<String>, ours: bool) -> Result<ForRun, KernelError>
     Ok(held)
 }
 
-/// Is our build that the kernel has for others, too? Another run's goes with it; who may load none takes it all the same.
+/// May a run use the build of ours that is loaded? One that another run loaded goes when that run ends; who may load
+/// none uses it all the same.
 fn is_shared(name: &str) -> bool {
     pin_of(name).exists()
         || !registration::has_links()

@@ -108,7 +108,7 @@ pub fn is_random(cell: &Cell) -> bool {
         || cell.flows.iter().any(|flow| flow.workload.kind().draws)
 }
 
-/// A queue that is told, where there is none.
+/// The file sets a queue, and the path has none.
 fn of_no_rate(hop: &Path) -> Option<String> {
     let is_told = hop.queue != "fifo" || hop.buffer != BufferLimit::Unlimited;
     (hop.rate.is_none() && is_told).then(|| {

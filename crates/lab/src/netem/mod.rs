@@ -627,7 +627,7 @@ mod tests {
         }
     }
 
-    /// `tc` takes up to 256 bytes, and is told those of the Ethernet header with them.
+    /// `tc` takes up to 256 bytes. We add the 14 of the Ethernet header.
     #[test]
     fn an_overhead_of_cake_that_tc_does_not_take_is_refused() {
         let with = |bytes| queued("cake", BufferLimit::Unlimited, &[("overhead", bytes)]);

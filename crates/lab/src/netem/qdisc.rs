@@ -213,7 +213,7 @@ fn of(path: &Path, words: &[(&str, Word)]) -> Option<String> {
 }
 
 impl Word {
-    /// What `tc` is told, after a blank; `None`: it cannot be told this value.
+    /// The words for `tc`, with a blank before them; `None`: `tc` has none for this value.
     fn said(&self, param: &Param, value: f64) -> Option<String> {
         let is_default = value == param.default;
         let said = match *self {

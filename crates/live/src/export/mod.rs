@@ -219,7 +219,7 @@ impl<'a> Exporter<'a> {
         Ok(())
     }
 
-    /// Whatever begins after the first sums are told is counted whole.
+    /// From now on a connection that no sample has seen is new, and counts whole.
     fn begin(&mut self) {
         if let Some(events) = &self.events {
             let Ok(_) = events.catch_up(take(&mut self.tally, &mut self.sampling));

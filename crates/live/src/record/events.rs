@@ -253,7 +253,7 @@ impl Thread {
         listened
     }
 
-    /// Each piece is told: an interval may be longer than the channel has room for. True: nobody takes it.
+    /// Wakes the other end at each piece, as the channel may fill up within an interval. True: nobody takes pieces any more.
     fn hand_over(&self, chunk: &mut Chunk) -> bool {
         let gone = self.sender.send(std::mem::take(chunk)).is_err();
         let _ = nix::unistd::write(&self.wake, &1u64.to_ne_bytes());

@@ -191,7 +191,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// A rate that is "unlimited" in so many words may be one of several, for all of which the queue is told.
+    /// A file that sets the rate to "unlimited" may do so for one cell of many, and the queue is for the others.
     fn check_ack_queue(&self, section: Section) -> Result<(), ScenarioError> {
         if self.value(section, "ack_rate").is_some() && self.point.sets(section, "ack_rate") {
             return Ok(());
